@@ -190,6 +190,7 @@ install: all ## install programs, library and studies into DESTDIR/PREFIX
 	@install -D -m 644 -t $(root)/share/kappascope/configs/tasks configs/tasks/*
 	@install -D -m 644 -t $(root)/share/kappascope/configs/arch configs/arch/*
 	@install -D -m 644 -t $(root)/share/kappascope/configs/systems configs/systems/*
+	@install -D -m 644 -t $(root)/share/kappascope/configs/slurm configs/slurm/*
 	@install -m 644 plots/*.gp plots/*.html plots/report.css plots/report.js $(root)/share/kappascope/plots
 	@install -D -m 644 -t $(root)/share/kappascope/plots/gallery plots/gallery/critics.csv
 	@install -D -m 644 -t $(root)/share/kappascope/python analysis/python/*.py

@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 
@@ -29,13 +30,13 @@ static const double LINEAR = 1e-6;
  * above the spacing of floating-point numbers. */
 static const double NARROWEST = 1e-6;
 
-/* The nodes of all probes on one axis, probe by probe. */
+/* The nodes of the probes with random start vectors, on one axis. The weights of a probe that
+ * starts at the gradient are not a density, so it is left out. */
 struct nodes {
-    size_t n, probes, most; /* number of nodes; of probes; largest number of nodes of a probe */
-    double *at, *weight;    /* [n], weights with sum 1 per probe */
-    size_t *start;          /* [probes + 1]: index of a probe's first node */
+    const struct ks_spectrum *s; /* with their weights                                */
+    size_t n, most;              /* numbers in `at`; largest number of nodes of a probe */
+    double *at;                  /* [probes, order], padded with NaN. Owned            */
     double low, high, sigma;
-    struct ks_pool pool; /* the arrays. Owned */
 };
 
 /* Computes the range of the nodes and the width sigma of the kernel. */
@@ -45,7 +46,7 @@ static void find_width(struct nodes *nodes)
 
     nodes->low = INFINITY;
     nodes->high = -INFINITY;
-    for (size_t i = 0; i < nodes->n; i++) {
+    for (size_t i = 0; i < nodes->n; i++) { /* NaN does not count */
         nodes->low = fmin(nodes->low, nodes->at[i]);
         nodes->high = fmax(nodes->high, nodes->at[i]);
     }
@@ -54,26 +55,15 @@ static void find_width(struct nodes *nodes)
     nodes->sigma = range / (m * sqrt(8 * log(3)));
 }
 
-/* Collects the Ritz values of the probes with random start vectors, without the padding. The
- * weights of a probe that starts at the gradient are not a density, so it is left out. */
 static ks_status collect(const struct ks_spectrum *s, struct nodes *nodes)
 {
     const size_t probes = ks_spectrum_random(s);
 
-    *nodes = (struct nodes){.probes = probes};
-    KS_TRY(ks_pool_alloc(&nodes->pool, probes * s->order, sizeof(double), &nodes->at));
-    KS_TRY(ks_pool_alloc(&nodes->pool, probes * s->order, sizeof(double), &nodes->weight));
-    KS_TRY(ks_pool_alloc(&nodes->pool, probes + 1, sizeof *nodes->start, &nodes->start));
-    for (size_t k = 0; k < probes; k++) {
-        size_t steps = s->steps ? (size_t)s->steps[k] : s->order;
-
-        nodes->most = steps > nodes->most ? steps : nodes->most;
-        for (size_t i = k * s->order; i < k * s->order + steps; i++) {
-            nodes->at[nodes->n] = s->ritz[i];
-            nodes->weight[nodes->n++] = s->weight[i];
-        }
-        nodes->start[k + 1] = nodes->n;
-    }
+    *nodes = (struct nodes){.s = s, .n = probes * s->order};
+    KS_TRY(ks_alloc(nodes->n, sizeof *nodes->at, &nodes->at));
+    memcpy(nodes->at, s->ritz, nodes->n * sizeof *nodes->at);
+    for (size_t k = 0; k < probes; k++)
+        nodes->most = ks_spectrum_steps(s, k) > nodes->most ? ks_spectrum_steps(s, k) : nodes->most;
     find_width(nodes);
     return KS_OK;
 }
@@ -81,12 +71,13 @@ static ks_status collect(const struct ks_spectrum *s, struct nodes *nodes)
 /* The density of one probe at x. */
 static double phi(const struct nodes *nodes, size_t probe, double x)
 {
+    const size_t first = probe * nodes->s->order;
     double sum = 0;
 
-    for (size_t i = nodes->start[probe]; i < nodes->start[probe + 1]; i++) {
+    for (size_t i = first; i < first + ks_spectrum_steps(nodes->s, probe); i++) {
         double z = (x - nodes->at[i]) / nodes->sigma;
 
-        sum += nodes->weight[i] * exp(-z * z / 2);
+        sum += nodes->s->weight[i] * exp(-z * z / 2);
     }
     return sum / (nodes->sigma * sqrt(2 * PI));
 }
@@ -94,14 +85,15 @@ static double phi(const struct nodes *nodes, size_t probe, double x)
 /* The mean over probes, on GRID equidistant points that cover the nodes and the kernel's tails. */
 static void smooth(const struct nodes *nodes, double *grid, double *density)
 {
+    const size_t probes = ks_spectrum_random(nodes->s);
     double start = nodes->low - TAIL * nodes->sigma;
     double step = (nodes->high + TAIL * nodes->sigma - start) / (GRID - 1);
 
     for (size_t k = 0; k < GRID; k++) {
         grid[k] = start + (double)k * step;
         density[k] = 0;
-        for (size_t probe = 0; probe < nodes->probes; probe++)
-            density[k] += phi(nodes, probe, grid[k]) / (double)nodes->probes;
+        for (size_t probe = 0; probe < probes; probe++)
+            density[k] += phi(nodes, probe, grid[k]) / (double)probes;
     }
 }
 
@@ -139,6 +131,6 @@ ks_status ks_density(struct ks_spectrum *s)
         s->symlog_density[k] /= hypot(x, x_0);
     }
 done:
-    ks_pool_free(&nodes.pool);
+    free(nodes.at);
     return status;
 }

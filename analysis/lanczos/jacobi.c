@@ -39,18 +39,15 @@ ks_status ks_jacobi_vectors(const struct ks_jacobi *t, double *ritz, double *vec
 ks_status ks_jacobi_ritz(const struct ks_jacobi *t, double *ritz, double *weight, double *residual)
 {
     const size_t m = t->m;
-    ks_status status = KS_OK;
-    double *s = NULL;
+    KS_OWNED double *s = NULL;
 
-    KS_GO(ks_alloc(m * m, sizeof *s, &s));
-    KS_GO(ks_jacobi_vectors(t, ritz, s));
+    KS_TRY(ks_alloc(m * m, sizeof *s, &s));
+    KS_TRY(ks_jacobi_vectors(t, ritz, s));
     for (size_t i = 0; i < m; i++) {
         weight[i] = s[i * m] * s[i * m];
         residual[i] = t->beta[m - 1] * fabs(s[i * m + m - 1]);
     }
-done:
-    free(s);
-    return status;
+    return KS_OK;
 }
 
 void ks_jacobi_multiply(const struct ks_jacobi *t, const double *s, double *out)
@@ -71,28 +68,26 @@ void ks_jacobi_multiply(const struct ks_jacobi *t, const double *s, double *out)
 ks_status ks_jacobi_smallest(const struct ks_jacobi *t, double *sigma)
 {
     const size_t m = t->m;
-    ks_status status = KS_OK;
-    double *band = NULL, *d = NULL, *e = NULL, none[1];
+    KS_OWNED double *band = NULL;
+    KS_OWNED double *d = NULL;
+    KS_OWNED double *e = NULL;
+    double none[1];
     lapack_int columns = (lapack_int)m;
 
-    KS_GO(ks_alloc(3 * m, sizeof(double), &band));
-    KS_GO(ks_alloc(m, sizeof(double), &d));
-    KS_GO(ks_alloc(m, sizeof(double), &e));
+    KS_TRY(ks_alloc(3 * m, sizeof(double), &band));
+    KS_TRY(ks_alloc(m, sizeof(double), &d));
+    KS_TRY(ks_alloc(m, sizeof(double), &e));
     for (size_t j = 0; j < m; j++) {
         band[3 * j] = j > 0 ? t->beta[j - 1] : 0;
         band[3 * j + 1] = t->alpha[j];
         band[3 * j + 2] = t->beta[j];
     }
-    KS_GO(lapack_status("dgbbrd", LAPACKE_dgbbrd(LAPACK_COL_MAJOR, 'N', columns + 1, columns, 0, 1,
-                                                 1, band, 3, d, e, none, 1, none, 1, none, 1)));
-    KS_GO(lapack_status("dbdsqr", LAPACKE_dbdsqr(LAPACK_COL_MAJOR, 'U', columns, 0, 0, 0, d, e,
-                                                 none, 1, none, 1, none, 1)));
+    KS_TRY(lapack_status("dgbbrd", LAPACKE_dgbbrd(LAPACK_COL_MAJOR, 'N', columns + 1, columns, 0, 1,
+                                                  1, band, 3, d, e, none, 1, none, 1, none, 1)));
+    KS_TRY(lapack_status("dbdsqr", LAPACKE_dbdsqr(LAPACK_COL_MAJOR, 'U', columns, 0, 0, 0, d, e,
+                                                  none, 1, none, 1, none, 1)));
     *sigma = d[m - 1]; /* in descending order */
-done:
-    free(band);
-    free(d);
-    free(e);
-    return status;
+    return KS_OK;
 }
 
 /* dstemr (Dhillon, Parlett, Vomel, ACM TOMS 32, 2006) computes a single eigenpair. */
@@ -138,7 +133,6 @@ struct pencil {
     double *tall;    /* [m+1, m] T~ B                                          */
     double *product; /* [m+1, m] E' T~ B, its rows scaled by e^1/2             */
     double *right;   /* [m+1, m+1] right singular vectors, transposed          */
-    struct ks_arena arena; /* all of these. Owned */
 };
 
 static void lay_out(struct ks_arena *arena, void *object)
@@ -152,13 +146,6 @@ static void lay_out(struct ks_arena *arena, void *object)
     p->tall = KS_TAKE(arena, size * m, double);
     p->product = KS_TAKE(arena, size * m, double);
     p->right = KS_TAKE(arena, size * size, double);
-}
-
-double ks_deflated_sigma_bytes(size_t m)
-{
-    struct pencil p = {.m = m};
-
-    return (double)ks_arena_count(lay_out, &p);
 }
 
 /* Sets G and G_m. */
@@ -204,28 +191,28 @@ static ks_status multiply_root(struct pencil *p)
 
 ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, double *sigma, double *s)
 {
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     const size_t m = t->m;
     struct pencil p = {.m = m};
     lapack_int kept, size = (lapack_int)m + 1;
-    ks_status status = KS_OK;
 
+    KS_TRY(ks_arena_make(&arena, lay_out, &p));
+    if (ks_counting())
+        return KS_OK;
     *sigma = NAN;
     memset(s, 0, m * sizeof *s);
-    KS_GO(ks_arena_make(&p.arena, lay_out, &p));
     set_gram(gram, &p);
-    KS_GO(find_basis(&p));
+    KS_TRY(find_basis(&p));
     if (p.kept == 0)
-        goto done;
+        return KS_OK;
     kept = (lapack_int)p.kept;
     for (size_t k = 0; k < p.kept; k++) /* T~ B */
         ks_jacobi_multiply(t, p.leading + (m - p.kept + k) * m, p.tall + k * (m + 1));
-    KS_GO(multiply_root(&p));
-    KS_GO(lapack_status("dgesdd", LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'O', size, kept, p.product, size,
-                                                 p.value, NULL, 1, p.right, kept)));
+    KS_TRY(multiply_root(&p));
+    KS_TRY(lapack_status("dgesdd", LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'O', size, kept, p.product,
+                                                  size, p.value, NULL, 1, p.right, kept)));
     *sigma = p.value[kept - 1];
     cblas_dgemv(CblasColMajor, CblasNoTrans, (int)m, kept, 1, p.leading + (m - p.kept) * m, (int)m,
                 p.right + (kept - 1), kept, 0, s, 1);
-done:
-    ks_arena_free(&p.arena);
-    return status;
+    return KS_OK;
 }

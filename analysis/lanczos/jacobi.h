@@ -59,6 +59,5 @@ double ks_jacobi_largest(const struct ks_jacobi *t, double *residual);
  * lies in the null space. KS_MEMORY; KS_NUMBER if LAPACK fails. */
 ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, double *sigma,
                             double *s);
-double ks_deflated_sigma_bytes(size_t m); /* that it allocates */
 
 #endif

@@ -54,6 +54,7 @@ ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f
  * two float64 vectors. */
 double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32);
 void ks_lanczos_free(struct ks_lanczos *lanczos); /* NULL is fine */
+KS_OWNER(ks_lanczos_free, struct ks_lanczos *)
 
 /* Goes to step 0 with a start vector that depends on (seed, probe) alone: Gaussian entries, scaled
  * to norm 1. */

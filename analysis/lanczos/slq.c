@@ -19,28 +19,38 @@
 
 /* --- Lanczos --- */
 
-enum { ARRAYS = 5 }; /* [probes, order] */
+/* The arrays of a spectrum's probes; `steps`: by Lanczos steps. */
+struct room {
+    struct ks_spectrum *s;
+    bool steps;
+};
 
-double ks_slq_bytes(size_t probes, size_t order)
+static void lay_out_room(struct ks_arena *arena, void *object)
 {
-    return ARRAYS * (double)probes * (double)order * sizeof(double);
+    const struct room *room = object;
+    struct ks_spectrum *s = room->s;
+    const size_t size = s->probes * s->order;
+
+    s->ritz = KS_TAKE(arena, size, double);
+    s->weight = KS_TAKE(arena, size, double);
+    s->residual = KS_TAKE(arena, size, double);
+    if (!room->steps)
+        return;
+    s->alpha = KS_TAKE(arena, size, double);
+    s->beta = KS_TAKE(arena, size, double);
+    s->start_norm2 = KS_TAKE(arena, s->probes, double);
+    s->steps = KS_TAKE(arena, s->probes, int64_t);
 }
 
 ks_status ks_slq_room(struct ks_spectrum *s, size_t probes, size_t order)
 {
-    double **array[ARRAYS] = {&s->alpha, &s->beta, &s->ritz, &s->weight, &s->residual};
-    size_t size = probes * order;
-
     assert(probes > 0 && order > 0 && !s->ritz);
     s->probes = probes;
     s->order = order;
-    for (size_t k = 0; k < ARRAYS; k++) {
-        KS_TRY(ks_alloc(size, sizeof(double), array[k]));
-        for (size_t i = 0; i < size; i++)
-            (*array[k])[i] = NAN; /* after a breakdown the last entries stay NaN */
-    }
-    KS_TRY(ks_alloc(probes, sizeof *s->start_norm2, &s->start_norm2));
-    return ks_alloc(probes, sizeof *s->steps, &s->steps);
+    KS_TRY(ks_arena_make(&s->arena, lay_out_room, &(struct room){s, true}));
+    for (size_t i = 0; i < probes * order && !ks_counting(); i++)
+        s->alpha[i] = s->beta[i] = s->ritz[i] = s->weight[i] = s->residual[i] = NAN;
+    return KS_OK; /* after a breakdown the last entries stay NaN */
 }
 
 ks_status ks_slq_store(const struct ks_lanczos *l, size_t row, struct ks_spectrum *s)
@@ -64,7 +74,6 @@ enum { ERROR_PRODUCTS = 12 };
 struct dense {
     size_t n;
     double *unit, *matrix; /* [n]; [n, n], column by column */
-    struct ks_arena arena; /* these arrays. Owned */
 };
 
 static void lay_out(struct ks_arena *arena, void *object)
@@ -73,21 +82,6 @@ static void lay_out(struct ks_arena *arena, void *object)
 
     d->unit = KS_TAKE(arena, d->n, double);
     d->matrix = KS_TAKE(arena, d->n * d->n, double);
-}
-
-double ks_exact_bytes(size_t n)
-{
-    struct dense d = {.n = n};
-
-    return (double)ks_arena_count(lay_out, &d) + 3 * (double)n * sizeof(double);
-}
-
-static ks_status allocate(size_t n, struct dense *d, struct ks_spectrum *s)
-{
-    KS_TRY(ks_arena_make(&d->arena, lay_out, d));
-    KS_TRY(ks_alloc(n, sizeof(double), &s->ritz));
-    KS_TRY(ks_alloc(n, sizeof(double), &s->weight));
-    return ks_alloc(n, sizeof(double), &s->residual); /* all 0 */
 }
 
 static ks_status fill(const struct ks_operator *a, void (*on_product)(void *, size_t),
@@ -128,34 +122,34 @@ static ks_status find_eigenvalues(size_t n, double *matrix, double *eigenvalue)
 ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *wide, double *error)
 {
     struct ks_rng rng = ks_rng_start(SEED, 0);
-    double *v = NULL, *image, *exact, length = 1;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
+    double *v, *image, *exact, length = 1;
     int n = (int)a->n;
-    ks_status status = KS_OK;
 
     *error = 0;
-    KS_GO(ks_alloc(3 * a->n, sizeof *v, &v));
+    KS_TRY(ks_arena_numbers(&arena, 3 * a->n, &v));
+    if (ks_counting())
+        return KS_OK;
     image = v + a->n;
     exact = image + a->n;
     for (size_t i = 0; i < a->n; i++)
         v[i] = ks_rng_normal(&rng);
     for (size_t k = 0; k < ERROR_PRODUCTS && length > 0; k++) {
         cblas_dscal(n, 1 / cblas_dnrm2(n, v, 1), v, 1);
-        KS_GO(ks_operator_apply(a, v, image));
-        KS_GO(ks_operator_apply(wide, v, exact));
+        KS_TRY(ks_operator_apply(a, v, image));
+        KS_TRY(ks_operator_apply(wide, v, exact));
         cblas_daxpy(n, -1, exact, 1, image, 1);
         length = cblas_dnrm2(n, image, 1);
         *error = fmax(*error, length);
         cblas_dcopy(n, image, 1, v, 1);
     }
-done:
-    free(v);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context, size_t products),
                    void *context, struct ks_spectrum *s)
 {
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     size_t n = a->n;
     struct dense d = {.n = n};
 
@@ -167,12 +161,13 @@ ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context
                        KS_EXACT_LIMIT, n);
     s->probes = 1;
     s->order = n;
-    KS_GO(allocate(n, &d, s));
-    KS_GO(fill(a, on_product, context, &d));
-    KS_GO(find_eigenvalues(n, d.matrix, s->ritz));
+    KS_TRY(ks_arena_make(&arena, lay_out, &d));
+    KS_TRY(ks_arena_make(&s->arena, lay_out_room, &(struct room){s, false}));
+    if (ks_counting())
+        return KS_OK;
+    KS_TRY(fill(a, on_product, context, &d));
+    KS_TRY(find_eigenvalues(n, d.matrix, s->ritz));
     for (size_t i = 0; i < n; i++)
         s->weight[i] = 1 / (double)n;
-done:
-    ks_arena_free(&d.arena);
-    return status;
+    return KS_OK;
 }

@@ -16,7 +16,6 @@
 /* Room for `probes` probes of `order` steps in an empty spectrum: probes, order, alpha, beta,
  * steps, ritz, weight, residual and start_norm2. KS_MEMORY. */
 ks_status ks_slq_room(struct ks_spectrum *spectrum, size_t probes, size_t order);
-double ks_slq_bytes(size_t probes, size_t order); /* of its arrays */
 /* The steps of a probe and its Ritz values, as row `row` of the spectrum. KS_MEMORY, KS_NUMBER. */
 ks_status ks_slq_store(const struct ks_lanczos *lanczos, size_t row, struct ks_spectrum *spectrum);
 
@@ -27,9 +26,6 @@ enum { KS_EXACT_LIMIT = 8000 }; /* a dense matrix of 512 MB, some minutes of LAP
  * KS_USAGE if n > KS_EXACT_LIMIT; KS_NUMBER, KS_MEMORY. */
 ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context, size_t products),
                    void *context, struct ks_spectrum *spectrum);
-
-/* The bytes that it takes: those of its arrays in the spectrum, and of the dense matrix. */
-double ks_exact_bytes(size_t n);
 
 /* *error = a lower bound of |a - wide|, for the same operator in float32 and float64: the largest
  * |(a - wide) v| / |v| in twelve steps of the power iteration. Fails as the operators do. */

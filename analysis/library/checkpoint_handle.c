@@ -65,19 +65,16 @@ enum kappascope_status kappascope_checkpoint_sizes(const struct kappascope_check
 
 static ks_status read_checkpoint(const char *path, struct kappascope_checkpoint *k)
 {
-    struct ks_h5 *h5 = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
     double bytes = 0;
 
-    KS_GO(ks_copy_string(path, &k->path));
-    KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
-    KS_GO(ks_checkpoint_bytes(h5, &bytes));
-    KS_GO(ks_library_fits(path, bytes));
-    KS_GO(ks_checkpoint_read_loss(h5, &k->c));
-    KS_GO(ks_h5_sha256(h5, k->digest));
-done:
-    ks_h5_close(h5);
-    return status;
+    KS_TRY(ks_copy_string(path, &k->path));
+    KS_TRY(ks_h5_open(path, "kappascope-checkpoint", &h5));
+    KS_TRY(ks_checkpoint_bytes(h5, &bytes));
+    KS_TRY(ks_library_fits(path, bytes));
+    KS_TRY(ks_checkpoint_read_loss(h5, &k->c));
+    KS_TRY(ks_h5_sha256(h5, k->digest));
+    return KS_OK;
 }
 
 /* Outside of the lock: this computes, and reads no file. */
@@ -204,22 +201,19 @@ static ks_status copy_all(const struct kappascope_critic *from, struct ks_checkp
 enum kappascope_status kappascope_checkpoint_new(const struct kappascope_critic *critic,
                                                  struct kappascope_checkpoint **checkpoint)
 {
-    struct kappascope_checkpoint *k = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(kappascope_checkpoint_free) struct kappascope_checkpoint *k = NULL;
 
     KS_GIVEN(checkpoint);
     *checkpoint = NULL;
     KS_GIVEN(critic);
     KS_GIVEN(critic->arch);
-    KS_GO(check_sizes(critic));
-    KS_GO(ks_alloc(1, sizeof *k, &k));
-    KS_GO(ks_copy_string("(memory)", &k->path));
-    KS_GO(ks_alloc(1, sizeof *k->c, &k->c));
-    KS_GO(copy_all(critic, k->c));
+    KS_PUBLIC(check_sizes(critic));
+    KS_PUBLIC(ks_alloc(1, sizeof *k, &k));
+    KS_PUBLIC(ks_copy_string("(memory)", &k->path));
+    KS_PUBLIC(ks_alloc(1, sizeof *k->c, &k->c));
+    KS_PUBLIC(copy_all(critic, k->c));
     *checkpoint = k, k = NULL;
-done:
-    kappascope_checkpoint_free(k);
-    return (enum kappascope_status)status;
+    return KAPPASCOPE_OK;
 }
 
 void kappascope_checkpoint_free(struct kappascope_checkpoint *checkpoint)

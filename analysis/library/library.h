@@ -32,6 +32,9 @@ struct kappascope_spectrum {
     struct ks_spectrum *s; /* owned */
 };
 
+KS_OWNER(kappascope_checkpoint_free, struct kappascope_checkpoint *)
+KS_OWNER(kappascope_operator_free, struct kappascope_operator *)
+
 /* KS_TRY for functions of the public header: both enums have the same values. */
 #define KS_PUBLIC(call)                                                                            \
     do {                                                                                           \

@@ -97,16 +97,19 @@ static ks_status pose(const struct kappascope_problem *from, struct kappascope_o
 /* Before anything large is allocated: the memory for activations. */
 static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 {
-    const struct ks_selection *selection = a->p.selection;
-    struct ks_problem_bytes bytes;
-    double least;
+    struct ks_operator *counted = NULL;
+    struct ks_count least;
+    ks_status status;
 
-    KS_TRY(ks_problem_bytes(&a->p.problem, selection->index, &bytes));
-    least = bytes.products.most;
-    KS_TRY(ks_library_fits("the operator", least));
+    ks_count_start(&least);
+    status = ks_problem_operator(&a->p.problem, a->options.products_f32, 0, &counted);
+    ks_count_end();
+    ks_operator_free(counted);
+    KS_TRY(status);
+    KS_TRY(ks_library_fits("the operator", least.most));
     a->p.budget.kept = asked > 0
                            ? asked
-                           : (size_t)(fmax((double)ks_memory_available("", 1) - least, 0) / 2);
+                           : (size_t)(fmax((double)ks_memory_available("", 1) - least.most, 0) / 2);
     return KS_OK;
 }
 
@@ -114,27 +117,24 @@ enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoin
                                                const struct kappascope_problem *problem,
                                                struct kappascope_operator **a)
 {
-    struct kappascope_operator *made = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(kappascope_operator_free) struct kappascope_operator *made = NULL;
 
     KS_GIVEN(a);
     *a = NULL;
     KS_GIVEN(checkpoint);
     KS_GIVEN(problem);
     KS_GIVEN(problem->kind);
-    KS_GO(ks_alloc(1, sizeof *made, &made));
+    KS_PUBLIC(ks_alloc(1, sizeof *made, &made));
     start(made)->checkpoint = checkpoint;
-    KS_GO(pose(problem, made));
-    KS_GO(find_memory(problem->memory, made));
-    KS_GO(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_GO(ks_problem_operator(&made->p.problem, made->options.products_f32, made->p.budget.kept,
-                              &made->p.a));
+    KS_PUBLIC(pose(problem, made));
+    KS_PUBLIC(find_memory(problem->memory, made));
+    KS_PUBLIC(ks_blas_reserve((size_t)omp_get_max_threads()));
+    KS_PUBLIC(ks_problem_operator(&made->p.problem, made->options.products_f32, made->p.budget.kept,
+                                  &made->p.a));
     made->p.budget.wide = made->p.budget.kept -
                           (problem->memory > 0 ? ks_operator_kept(made->p.a) : 0);
     *a = made, made = NULL;
-done:
-    kappascope_operator_free(made);
-    return (enum kappascope_status)status;
+    return KAPPASCOPE_OK;
 }
 
 /* --- of the caller's products --- */
@@ -172,21 +172,18 @@ enum kappascope_status kappascope_operator_from_product(size_t n, kappascope_pro
                                                         void *context,
                                                         struct kappascope_operator **a)
 {
-    struct kappascope_operator *made = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(kappascope_operator_free) struct kappascope_operator *made = NULL;
 
     KS_GIVEN(a);
     *a = NULL;
     KS_GIVEN(product);
-    KS_GO(ks_library_range("n", n, 1, INT_MAX));
-    KS_GO(ks_alloc(1, sizeof *made, &made));
-    KS_GO(make_callback(n, product, context, &start(made)->p.a));
+    KS_PUBLIC(ks_library_range("n", n, 1, INT_MAX));
+    KS_PUBLIC(ks_alloc(1, sizeof *made, &made));
+    KS_PUBLIC(make_callback(n, product, context, &start(made)->p.a));
     made->options.products_f32 = false;
     made->p.budget.dimension = n;
     *a = made, made = NULL;
-done:
-    kappascope_operator_free(made);
-    return (enum kappascope_status)status;
+    return KAPPASCOPE_OK;
 }
 
 /* --- of both --- */

@@ -33,14 +33,18 @@ void kappascope_slq_defaults(struct kappascope_slq_options *options)
 
 static ks_status check_memory(const struct kappascope_operator *a)
 {
-    const size_t n = a->p.budget.dimension, order = a->options.order;
-    const struct ks_certificates c = {
-        .n = n, .probes = a->options.probes, .prefix = KS_STATISTICS_PREFIX};
+    struct ks_pipeline counted = a->p;
+    struct ks_count count;
+    ks_status status;
 
-    if (a->options.exact)
-        return ks_library_fits("the dense matrix", ks_exact_bytes(n));
-    return ks_library_fits("the Lanczos vectors", ks_lanczos_bytes(n, order, a->options.basis_f32) +
-                                                      ks_certificates_bytes(order, c));
+    counted.budget.basis_f32 = a->options.basis_f32;
+    ks_count_start(&count);
+    status = ks_pipeline_from_operator(&counted);
+    ks_count_end();
+    ks_pipeline_clear(&counted);
+    KS_TRY(status);
+    return ks_library_fits(a->options.exact ? "the dense matrix" : "the Lanczos vectors",
+                           fmax(count.earlier, count.most));
 }
 
 static ks_status run(struct kappascope_operator *a, struct kappascope_spectrum **spectrum)
@@ -114,8 +118,7 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
                                           const struct kappascope_lanczos_options *options,
                                           struct kappascope_recurrence *result)
 {
-    struct ks_lanczos *l = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
     size_t rows;
 
     KS_GIVEN(a);
@@ -124,22 +127,20 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
     result->steps = 0;
     KS_GIVEN(result->alpha);
     KS_GIVEN(result->beta);
-    KS_GO(ks_library_range("order", options->order, 1, MOST));
-    KS_GO(ks_library_range("seed", options->seed, 0, INT64_MAX));
-    KS_GO(ks_library_range("probe", options->probe, 0, KS_PROBE_GRADIENT - 1));
-    KS_GO(
+    KS_PUBLIC(ks_library_range("order", options->order, 1, MOST));
+    KS_PUBLIC(ks_library_range("seed", options->seed, 0, INT64_MAX));
+    KS_PUBLIC(ks_library_range("probe", options->probe, 0, KS_PROBE_GRADIENT - 1));
+    KS_PUBLIC(
         ks_library_fits("the Lanczos vectors", ks_lanczos_bytes(a->p.a->n, options->order, false)));
-    KS_GO(ks_lanczos_new(a->p.a, options->order, false, &l));
-    KS_GO(take_steps(a, options, l));
+    KS_PUBLIC(ks_lanczos_new(a->p.a, options->order, false, &l));
+    KS_PUBLIC(take_steps(a, options, l));
     memcpy(result->alpha, l->alpha, l->steps * sizeof *l->alpha);
     memcpy(result->beta, l->beta, l->steps * sizeof *l->beta);
     rows = l->steps + !l->exhausted;
     if (result->basis)
         memcpy(result->basis, l->basis, rows * l->n * sizeof *l->basis);
     result->steps = l->steps;
-done:
-    ks_lanczos_free(l);
-    return (enum kappascope_status)status;
+    return KAPPASCOPE_OK;
 }
 
 enum kappascope_status kappascope_ritz(size_t m, const double *alpha, const double *beta,
@@ -204,11 +205,7 @@ size_t kappascope_spectrum_probes(const struct kappascope_spectrum *spectrum)
 
 size_t kappascope_spectrum_steps(const struct kappascope_spectrum *spectrum, size_t probe)
 {
-    const struct ks_spectrum *s = spectrum ? spectrum->s : NULL;
-
-    if (!s || probe >= s->probes)
-        return 0;
-    return s->steps ? (size_t)s->steps[probe] : s->order;
+    return spectrum && probe < spectrum->s->probes ? ks_spectrum_steps(spectrum->s, probe) : 0;
 }
 
 /* A row of an array [probes, order]. */

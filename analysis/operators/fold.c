@@ -44,23 +44,20 @@ static ks_status set_up(struct ks_fold *f)
 
 ks_status ks_fold_new(const struct KS(arch) *arch, bool evaluation, struct ks_fold **fold)
 {
-    ks_status status = KS_OK;
-    struct ks_fold *f = NULL;
+    KS_OWNED_BY(ks_fold_free) struct ks_fold *f = NULL;
 
     *fold = NULL;
-    KS_GO(ks_alloc(1, sizeof *f, &f));
+    KS_TRY(ks_alloc(1, sizeof *f, &f));
     f->from = arch;
     f->text = arch->text;
     f->inputs = arch->in;
     f->targets = arch->loss.targets;
     f->folded = can_fold(arch, evaluation);
     if (f->folded)
-        KS_GO(set_up(f));
-    KS_GO(ks_fold_arch_f64(f, &f->arch));
+        KS_TRY(set_up(f));
+    KS_TRY(ks_fold_arch_f64(f, &f->arch));
     *fold = f, f = NULL;
-done:
-    ks_fold_free(f);
-    return status;
+    return KS_OK;
 }
 
 void ks_fold_free(struct ks_fold *fold)

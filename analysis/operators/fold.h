@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "net/arch.h"
 
 struct ks_arch_f32; /* of net/arch.h, which defines the one of the precision of the code */
@@ -40,6 +41,7 @@ struct ks_fold {
  * own). The caller frees with ks_fold_free. */
 ks_status ks_fold_new(const struct ks_arch_f64 *arch, bool evaluation, struct ks_fold **fold);
 void ks_fold_free(struct ks_fold *fold);
+KS_OWNER(ks_fold_free, struct ks_fold *)
 
 /* The folded network with layers in float32 or float64, or a copy of `from` if it is not folded.
  * Its `text` is always from->text. The caller frees it with ks_arch_free_f32 or _f64. KS_MEMORY. */

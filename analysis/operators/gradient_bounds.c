@@ -88,7 +88,6 @@ struct workers {
     const struct ks_primal *primal;
     size_t n;
     struct worker *worker; /* [n] */
-    struct ks_arena arena; /* the arrays. Owned */
 };
 
 static void lay_out_workers(struct ks_arena *arena, void *object)
@@ -108,25 +107,24 @@ static void lay_out_workers(struct ks_arena *arena, void *object)
 
 static ks_status measure_pairs(const struct ks_problem *problem, struct ks_gradient_bounds *bounds)
 {
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     size_t all = problem->minibatches;
     size_t first = ks_primal_first_critic(problem), critics = ks_primal_critics(problem);
-    struct ks_primal *primal = NULL;
+    KS_OWNED_BY(ks_primal_free) struct ks_primal *primal = NULL;
     struct workers workers = {.n = ks_primal_workers(problem)};
-    ks_status status = KS_OK;
 
-    KS_GO(ks_primal_new(problem, false, &primal));
+    KS_TRY(ks_primal_new(problem, false, &primal));
     workers.primal = primal;
-    KS_GO(ks_arena_make(&workers.arena, lay_out_workers, &workers));
+    KS_TRY(ks_arena_make(&arena, lay_out_workers, &workers));
+    if (ks_counting())
+        return KS_OK;
 #pragma omp parallel for num_threads((int)workers.n) schedule(static, 1)
     for (size_t k = 0; k < workers.n; k++)
         for (size_t e = 0; e < critics; e++)
             for (size_t n = k; n < all; n += workers.n)
                 measure_pair(primal, &workers.worker[k], (struct pair){first + e, n, e * all + n},
                              bounds);
-done:
-    ks_arena_free(&workers.arena);
-    ks_primal_free(primal);
-    return status;
+    return KS_OK;
 }
 
 /* --- singular values --- */
@@ -169,44 +167,17 @@ static void lay_out(struct ks_arena *arena, void *object)
     b->radial = KS_TAKE(arena, b->pairs, double);
 }
 
-static void set_sizes(const struct ks_problem *problem, struct ks_gradient_bounds *b)
-{
-    *b = (struct ks_gradient_bounds){0};
-    b->pairs = ks_primal_critics(problem) * problem->minibatches;
-    b->rows = b->pairs * problem->checkpoint->loss_rows;
-}
-
-ks_status ks_gradient_bounds_bytes(const struct ks_problem *problem, double *made, double *most)
-{
-    struct workers workers = {.n = ks_primal_workers(problem)};
-    struct ks_gradient_bounds b;
-    struct ks_operator_bytes row; /* the Jacobian of a row takes less than this operator */
-    struct ks_problem one = *problem;
-    struct ks_primal *primal;
-    const size_t before = ks_alloc_total();
-
-    set_sizes(problem, &b);
-    one.minibatches = 1;
-    KS_TRY(ks_curvature_bytes_f64(&one, &row));
-    KS_TRY(ks_primal_new_shapes(problem, false, &primal));
-    workers.primal = primal;
-    *made = (double)ks_arena_count(lay_out, &b);
-    *most = ks_primal_bytes(primal) + (double)ks_arena_count(lay_out_workers, &workers);
-    *most = *made + fmax(*most, row.most);
-    ks_primal_free(primal);
-    ks_alloc_freed_since(before);
-    return KS_OK;
-}
-
 ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, struct ks_gradient_bounds *b)
 {
     size_t before;
 
-    set_sizes(problem, b);
+    *b = (struct ks_gradient_bounds){0};
+    b->pairs = ks_primal_critics(problem) * problem->minibatches;
+    b->rows = b->pairs * problem->checkpoint->loss_rows;
     b->weighted = problem->checkpoint->weight != NULL;
     b->squared = has_loss(problem, "mse");
     b->hidden_parameters = b->squared ? 0 : ks_hidden_parameters(problem);
-    b->hidden_norm = find_hidden_norm(problem);
+    b->hidden_norm = ks_counting() ? 0 : find_hidden_norm(problem);
     KS_TRY(ks_arena_make(&b->arena, lay_out, b));
     before = ks_alloc_total();
     KS_TRY(measure_pairs(problem, b));

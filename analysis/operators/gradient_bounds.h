@@ -65,10 +65,6 @@ bool ks_gradient_bounds_exist(const struct ks_problem *problem);
  */
 ks_status ks_gradient_bounds_measure(const struct ks_problem *problem,
                                      struct ks_gradient_bounds *bounds);
-/* The bytes of its arrays, and an upper bound of what it takes meanwhile, from sizes alone.
- * KS_MEMORY. */
-ks_status ks_gradient_bounds_bytes(const struct ks_problem *problem, double *made, double *most);
-
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
  * logit_jacobian_rows, minibatch_gradient_hidden_ and logit_jacobian_hidden_, again with both,
  * hidden_norm, hidden_radial_largest, and prediction_error_ with both. What was not computed is

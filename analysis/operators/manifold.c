@@ -28,7 +28,7 @@ struct manifold {
     size_t n_spheres;
     struct sphere *sphere;
     double *v;           /* [n]: P v */
-    struct ks_pool pool; /* the arrays. Owned */
+    struct ks_pool pool; /* of the spheres. Owned */
 };
 
 static void manifold_free(void *self)
@@ -130,23 +130,21 @@ ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
 {
     static const struct ks_operator MANIFOLD = {.apply = manifold_apply, .free = manifold_free};
     const size_t n = ks_networks_parameters(&problem->checkpoint->critic);
-    ks_status status = KS_OK;
-    struct ks_operator *a = NULL;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *a = NULL;
     struct manifold *m;
     double loss;
 
     *out = NULL;
-    KS_GO(ks_operator_new(&MANIFOLD, sizeof *m, &a));
+    KS_TRY(ks_operator_new(&MANIFOLD, sizeof *m, &a));
     a->n = n;
     m = a->self;
     m->w = problem->checkpoint->critic.w;
-    KS_GO(ks_pool_alloc(&m->pool, n, sizeof *m->v, &m->v));
-    KS_GO(ks_gradient(problem, &loss, m->v)); /* in the space of P v */
-    KS_GO(find_spheres(problem, m->v, m));
-    KS_GO(ks_hessian_new(problem, products_f32, &a->of));
+    KS_TRY(ks_arena_numbers(&a->arena, n, &m->v));
+    KS_TRY(ks_gradient(problem, &loss, m->v)); /* in the space of P v */
+    if (!ks_counting())
+        KS_TRY(find_spheres(problem, m->v, m));
+    KS_TRY(ks_hessian_new(problem, products_f32, &a->of));
     m->hessian = a->of;
     *out = a, a = NULL;
-done:
-    ks_operator_free(a);
-    return status;
+    return KS_OK;
 }

@@ -13,29 +13,17 @@ static void lay_out(struct ks_arena *arena, void *object)
 {
     struct ks_minibatches *set = object;
 
-    set->v = KS_TAKE(arena, set->threads, const double *);
-    set->list = KS_TAKE(arena, set->threads, struct ks_minibatch);
     for (size_t t = 0; t < set->threads; t++)
-        KS_TAKEN(set->list, t, struct ks_minibatch)->out = KS_TAKE(arena, set->n, double);
-}
-
-static size_t count_threads(size_t count)
-{
-    const size_t threads = (size_t)omp_get_max_threads();
-
-    return threads < count ? threads : count;
-}
-
-double ks_minibatches_bytes(size_t n, size_t count)
-{
-    struct ks_minibatches set = {.n = n, .threads = count_threads(count)};
-
-    return (double)ks_arena_count(lay_out, &set);
+        set->list[t].out = KS_TAKE(arena, set->n, double);
 }
 
 ks_status ks_minibatches_new(struct ks_minibatches *set, size_t count)
 {
-    set->threads = count_threads(count);
+    const size_t threads = (size_t)omp_get_max_threads();
+
+    set->threads = threads < count ? threads : count;
+    KS_TRY(ks_alloc(set->threads, sizeof *set->list, &set->list));
+    KS_TRY(ks_alloc(set->threads, sizeof *set->v, &set->v));
     return ks_arena_make(&set->arena, lay_out, set);
 }
 
@@ -77,7 +65,7 @@ ks_status ks_minibatches_make(struct ks_minibatches *set, size_t first, size_t e
     const size_t count = end - first < set->threads ? end - first : set->threads;
 
     set->made = count;
-#pragma omp parallel for num_threads((int)count) schedule(static, 1)
+#pragma omp parallel for if (!ks_counting()) num_threads((int)count) schedule(static, 1)
     for (size_t t = 0; t < count; t++)
         keep_status(&set->list[t], ks_minibatches_make_one(set, first + t, false, t));
     return first_failure(set);
@@ -117,6 +105,8 @@ ks_status ks_minibatches_multiply(struct ks_minibatches *set, size_t begin, size
 {
     for (size_t first = begin; first < end; first += set->threads) {
         KS_TRY(ks_minibatches_make(set, first, end));
+        if (ks_counting()) /* the following ones replace these */
+            return KS_OK;
         for (size_t k = 0; k < p->vectors; k++)
             if (p->v[k])
                 KS_TRY(add_vector(set, p, k, first));
@@ -142,5 +132,7 @@ void ks_minibatches_clear(struct ks_minibatches *set)
     for (size_t t = 0; set->list && t < set->threads; t++)
         ks_operator_free(set->list[t].a);
     ks_arena_free(&set->arena);
-    set->list = NULL;
+    free(set->list);
+    free(set->v);
+    set->list = NULL, set->v = NULL;
 }

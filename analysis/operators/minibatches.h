@@ -28,17 +28,15 @@ struct ks_minibatches {
     bool products_f32; /* products in float32, not float64        */
     /* The others. */
     size_t threads; /* operators at a time: OpenMP's threads, at most one per minibatch */
-    struct ks_minibatch *list; /* [threads]                                              */
+    struct ks_minibatch *list; /* [threads]. Owned                                       */
     size_t made;               /* operators in the list at present                       */
-    const double **v;          /* [threads]: scratch of ks_minibatches_multiply           */
-    struct ks_arena arena;     /* the arrays. Owned                                      */
+    const double **v;          /* [threads]: scratch of ks_minibatches_multiply. Owned    */
+    struct ks_arena arena;     /* of the products. Owned                                 */
 };
 
 /* Sets the other fields for the operators of `count` minibatches. KS_MEMORY. The caller ends with
  * ks_minibatches_clear, also after a failure. */
 ks_status ks_minibatches_new(struct ks_minibatches *set, size_t count);
-/* The bytes that ks_minibatches_new allocates in n dimensions, beside the operators. */
-double ks_minibatches_bytes(size_t n, size_t count);
 /* list[0 .. made) = the operators of the minibatches first, first + 1, ... below `end`, as many as
  * there are threads, in parallel; without the weight decay. Fails as the operator does. */
 ks_status ks_minibatches_make(struct ks_minibatches *set, size_t first, size_t end);

@@ -258,12 +258,12 @@ static bool may_overlap(const struct ks_null_family *a, const struct ks_null_fam
     return false;
 }
 
-/* At most all directions of families that overlap, also by way of others, form a group. */
-void ks_null_basis_bytes(const struct ks_null_space *space, size_t n, double *made, double *most)
+/* The most that the basis may hold, if there are no numbers: at most all directions of families
+ * that overlap, also by way of others, form a group. */
+static ks_status count_basis(const struct ks_null_space *space, struct ks_null_basis *b)
 {
-    struct ks_null_basis b = {.n = n, .n_dead = n};
-    struct sized s = {.b = &b};
-    struct raw r = {.of = space->critics * space->parameters, .dimensions = n};
+    struct sized s = {.b = b};
+    struct raw r = {.of = space->critics * space->parameters, .dimensions = b->n};
 
     for (size_t i = 0; i < space->n_families; i++) {
         const struct ks_null_family *f = &space->family[i];
@@ -276,32 +276,43 @@ void ks_null_basis_bytes(const struct ks_null_space *space, size_t n, double *ma
         s.entries += directions * f->length * (1 + (f->partner != KS_NO_PARTNER));
         s.lower += directions * (group > 0 ? group + f->count : 1);
     }
-    r.most = s.directions;
+    b->n_dead = b->n;
+    b->n_directions = r.most = s.directions;
+    b->dimension = b->n_dead + b->n_directions;
     r.entries = s.entries;
-    *made = (double)ks_arena_count(lay_out_basis, &s);
-    *most = *made + (double)ks_arena_count(lay_out_raw, &r);
+    KS_TRY(ks_arena_make(&b->arena, lay_out_basis, &s));
+    KS_TRY(ks_arena_make(&r.arena, lay_out_raw, &r));
+    ks_arena_free(&r.arena);
+    return KS_OK;
+}
+
+static ks_status build_basis(const struct ks_null_space *space, const bool *dead,
+                             struct ks_null_basis *b)
+{
+    const struct ks_selection *selection = space->selection;
+    struct raw raw = {.of = selection->index ? selection->of : 0, .dimensions = selection->n};
+    ks_status status = KS_OK;
+
+    KS_GO(read_directions(space, dead, &raw));
+    find_groups(&raw);
+    KS_GO(allocate_basis(&raw, dead, b));
+    orthonormalize(&raw, b);
+done:
+    ks_arena_free(&raw.arena);
+    return status;
 }
 
 ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
                             struct ks_null_basis **basis)
 {
-    const struct ks_selection *selection = space->selection;
-    struct raw raw = {.of = selection->index ? selection->of : 0, .dimensions = selection->n};
-    struct ks_null_basis *b = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_null_basis_free) struct ks_null_basis *b = NULL;
 
     *basis = NULL;
-    KS_GO(ks_alloc(1, sizeof *b, &b));
-    b->n = selection->n;
-    KS_GO(read_directions(space, dead, &raw));
-    find_groups(&raw);
-    KS_GO(allocate_basis(&raw, dead, b));
-    orthonormalize(&raw, b);
+    KS_TRY(ks_alloc(1, sizeof *b, &b));
+    b->n = space->selection->n;
+    KS_TRY(ks_counting() ? count_basis(space, b) : build_basis(space, dead, b));
     *basis = b, b = NULL;
-done:
-    ks_arena_free(&raw.arena);
-    ks_null_basis_free(b);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_null_basis_update(const struct ks_null_space *space, struct ks_null *null,

@@ -132,10 +132,9 @@ struct trial {
     size_t of, n; /* all parameters; the selected ones */
     const struct ks_null_space *space;
     const struct ks_operator *a;
-    double *full;          /* [of]  */
-    double *worst;         /* [of]: the largest image of a combination */
-    double *u, *image;     /* [n]   */
-    struct ks_arena arena; /* the vectors. Owned */
+    double *full;      /* [of]  */
+    double *worst;     /* [of]: the largest image of a combination */
+    double *u, *image; /* [n]   */
     size_t products;
     void (*on_product)(void *context, size_t products);
     void *context;
@@ -248,11 +247,11 @@ static void lay_out(struct ks_arena *arena, void *object)
     t->image = KS_TAKE(arena, t->n, double);
 }
 
-double ks_null_measure_bytes(size_t of, size_t n)
+static void lay_out_null(struct ks_arena *arena, void *object)
 {
-    struct trial t = {.of = of, .n = n};
+    struct ks_null *null = object;
 
-    return (double)ks_arena_count(lay_out, &t) + (double)n;
+    null->is_dead = KS_TAKE(arena, null->n, bool);
 }
 
 size_t ks_null_products(const struct ks_null_space *space)
@@ -264,7 +263,7 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
                           void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null)
 {
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     struct trial t = {.of = space->selection->of,
                       .n = a->n,
                       .space = space,
@@ -272,26 +271,28 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
                       .on_product = on_product,
                       .context = context};
 
-    *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN};
-    KS_GO(ks_alloc(a->n, sizeof *null->is_dead, &null->is_dead));
-    KS_GO(ks_arena_make(&t.arena, lay_out, &t));
-    KS_GO(try_directions(&t, &null->product));
-    KS_GO(try_random(&t, null));
-done:
-    ks_arena_free(&t.arena);
-    return status;
+    *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN, .n = a->n};
+    KS_TRY(ks_arena_make(&null->arena, lay_out_null, null));
+    KS_TRY(ks_arena_make(&arena, lay_out, &t));
+    if (ks_counting())
+        return KS_OK;
+    KS_TRY(try_directions(&t, &null->product));
+    KS_TRY(try_random(&t, null));
+    return KS_OK;
 }
 
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other)
 {
-    free(null->is_dead);
-    null->is_dead = other->is_dead;
+    ks_null_clear(null);
     null->dead = other->dead;
+    null->is_dead = other->is_dead;
+    null->arena = other->arena;
     other->is_dead = NULL;
+    other->arena = (struct ks_arena){.bytes = 0};
 }
 
 void ks_null_clear(struct ks_null *null)
 {
-    free(null->is_dead);
+    ks_arena_free(&null->arena);
     null->is_dead = NULL;
 }

@@ -305,39 +305,35 @@ static ks_status find(const struct ks_problem *q, const struct ks_operator_kind 
                       struct ks_null_space *space)
 {
     const struct KS(arch) *arch = q->checkpoint->critic.arch;
-    ks_status status = KS_OK;
-    struct ks_pool pool = {.n = 0};
+    KS_CLEARED_BY(ks_pool_free) struct ks_pool pool = {.n = 0};
     size_t ids = MAX_IDS * (arch->n_layers + 1);
     struct finder f = {.problem = q,
                        .space = space,
                        .spheres = kind->spheres,
                        .lifted = q->weight_decay != 0 && (kind->moving || kind->spheres)};
 
-    KS_GO(ks_pool_alloc(&pool, ids, sizeof *f.of_columns, &f.of_columns));
-    KS_GO(ks_pool_alloc(&pool, ids, sizeof *f.of_total, &f.of_total));
-    KS_GO(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.skip, &f.skip));
-    KS_GO(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.body, &f.body));
-    KS_GO(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.centred, &f.centred));
-    KS_GO(ks_alloc(MAX_FAMILIES * arch->n_layers, sizeof *space->family, &space->family));
+    KS_TRY(ks_pool_alloc(&pool, ids, sizeof *f.of_columns, &f.of_columns));
+    KS_TRY(ks_pool_alloc(&pool, ids, sizeof *f.of_total, &f.of_total));
+    KS_TRY(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.skip, &f.skip));
+    KS_TRY(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.body, &f.body));
+    KS_TRY(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.centred, &f.centred));
+    KS_TRY(ks_alloc(MAX_FAMILIES * arch->n_layers, sizeof *space->family, &space->family));
     for (size_t i = 0; i < ids; i++)
         f.of_columns[i] = f.of_total[i] = KS_NO_PARTNER;
     find_centred(arch, f.centred);
     walk(&f);
     assert(f.ids < ids && f.open == 0);
-done:
-    ks_pool_free(&pool);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_operator_kind *kind,
                             const struct ks_selection *selection, struct ks_null_space **space)
 {
     const struct ks_networks *critics = &problem->checkpoint->critic;
-    ks_status status = KS_OK;
-    struct ks_null_space *s = NULL;
+    KS_OWNED_BY(ks_null_space_free) struct ks_null_space *s = NULL;
 
     *space = NULL;
-    KS_GO(ks_alloc(1, sizeof *s, &s));
+    KS_TRY(ks_alloc(1, sizeof *s, &s));
     s->checkpoint = problem->checkpoint;
     s->selection = selection;
     s->first = problem->critic < 0 ? 0 : (size_t)problem->critic;
@@ -345,11 +341,9 @@ ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_op
     s->parameters = critics->arch->parameters;
     s->shift = kind->decays ? problem->scale * problem->weight_decay : 0;
     s->scaled = kind->moving && problem->checkpoint->adam_v;
-    KS_GO(find(problem, kind, s));
+    KS_TRY(find(problem, kind, s));
     *space = s, s = NULL;
-done:
-    ks_null_space_free(s);
-    return status;
+    return KS_OK;
 }
 
 void ks_null_space_free(struct ks_null_space *space)

@@ -74,8 +74,10 @@ struct ks_null {
                        * the null space; NaN without null directions */
     size_t dead;      /* further coordinates where products are exactly zero at this theta and
                        * batch: units that are dead on all rows, constant inputs */
+    size_t n;         /* dimension of the operator */
     bool *is_dead;    /* [n] whether products are zero at this coordinate, also if a null direction
-                       * of the architecture explains it; owned */
+                       * of the architecture explains it */
+    struct ks_arena arena; /* `is_dead`. Owned */
 };
 
 /* Finds the null directions that the problem's architecture implies for an operator of this kind.
@@ -85,6 +87,7 @@ struct ks_null {
 ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_operator_kind *kind,
                             const struct ks_selection *selection, struct ks_null_space **space);
 void ks_null_space_free(struct ks_null_space *space); /* NULL is fine */
+KS_OWNER(ks_null_space_free, struct ks_null_space *)
 
 /* Direction k of a family in critic `critic`, both counted from 0. */
 struct ks_null_direction {
@@ -120,8 +123,6 @@ size_t ks_null_products(const struct ks_null_space *space);
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null);
-/* The bytes that it takes meanwhile, of n of `of` parameters. */
-double ks_null_measure_bytes(size_t of, size_t n);
 /* Moves `dead` and `is_dead` from `other`, which was tested on another operator, to `null`. */
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other);
 /* Frees what `null` holds, but not `null` itself. */
@@ -155,8 +156,6 @@ struct ks_null_basis {
     struct ks_arena arena; /* all arrays. Owned                                             */
 };
 
-/* Upper bounds of the bytes of the basis in n dimensions: when it has been made, and meanwhile. */
-void ks_null_basis_bytes(const struct ks_null_space *space, size_t n, double *made, double *most);
 /* Builds Z from the directions of `space` and from `dead` [space->selection->n] (NULL: no
  * coordinate is dead). Directions that are linear combinations of others are left out. The caller
  * frees with ks_null_basis_free. KS_MEMORY. */
@@ -169,6 +168,7 @@ ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
 ks_status ks_null_basis_update(const struct ks_null_space *space, struct ks_null *null,
                                struct ks_null_basis **basis);
 void ks_null_basis_free(struct ks_null_basis *basis); /* NULL is fine */
+KS_OWNER(ks_null_basis_free, struct ks_null_basis *)
 
 /* product [n_directions] = U' v, for v [n]. */
 void ks_null_basis_multiply(const struct ks_null_basis *basis, const double *v, double *product);

@@ -23,17 +23,21 @@ ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, stru
 }
 
 ks_status ks_operator_around(const struct ks_operator *prototype, size_t size,
-                             struct ks_operator *of, struct ks_operator **a)
+                             struct ks_operator *of, double **vectors, struct ks_operator **a)
 {
-    const ks_status status = ks_operator_new(prototype, size, a);
+    struct ks_operator *made = NULL;
+    ks_status status = KS_OK;
 
-    if (status != KS_OK) {
-        ks_operator_free(of);
-        return status;
-    }
-    (*a)->of = of;
-    (*a)->n = of->n;
-    return KS_OK;
+    *a = NULL;
+    KS_GO(ks_operator_new(prototype, size, &made));
+    KS_GO(ks_arena_numbers(&made->arena, 2 * of->n, vectors));
+    made->n = of->n;
+    made->of = of, of = NULL;
+    *a = made, made = NULL;
+done:
+    ks_operator_free(of);
+    ks_operator_free(made);
+    return status;
 }
 
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory)
@@ -68,6 +72,7 @@ void ks_operator_free(struct ks_operator *a)
     ks_operator_free(a->of);
     if (a->free)
         a->free(a->self);
+    ks_arena_free(&a->arena);
     free(a);
 }
 
@@ -92,12 +97,14 @@ static size_t ggn_operator_rank(const struct ks_problem *q)
 }
 
 const struct ks_operator_kind ks_operator_kinds[] = {
-    {"hessian", NULL, ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
-    {"ggn", NULL, ks_ggn_new_f32, ks_ggn_new_f64, .decays = true,
+    {"hessian", "H", NULL, ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
+    {"ggn", "the ggn operator", NULL, ks_ggn_new_f32, ks_ggn_new_f64, .decays = true,
      .operator_rank = ggn_operator_rank},
-    {"residual", NULL, ks_residual_new_f32, ks_residual_new_f64, .wide = false},
-    {"preconditioned", ks_preconditioned_new, .wide = true, .moving = true},
-    {"manifold", ks_manifold_new, .spheres = true},
+    {"residual", "the residual operator", NULL, ks_residual_new_f32, ks_residual_new_f64,
+     .partial = true},
+    {"preconditioned", "the preconditioned operator", ks_preconditioned_new, .wide = true,
+     .moving = true},
+    {"manifold", "the manifold operator", ks_manifold_new, .spheres = true},
     {.name = NULL},
 };
 
@@ -137,47 +144,6 @@ ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32, siz
         *a = NULL;
     }
     return status;
-}
-
-/* --- bytes --- */
-
-/* The kinds of operators (preconditioned.c, manifold.c) and the selection of coordinates add
- * vectors to the curvature. */
-static ks_status operator_bytes(const struct ks_problem *q, bool f32, bool selected,
-                                struct ks_operator_bytes *bytes)
-{
-    const struct ks_operator_kind *kind = q->kind;
-    const double full = sizeof(double) * (double)ks_networks_parameters(&q->checkpoint->critic);
-    const double added = 2 * full * ((kind->moving || kind->spheres) + selected);
-    double gradient = 0;
-
-    KS_TRY((f32 ? ks_curvature_bytes_f32 : ks_curvature_bytes_f64)(q, bytes));
-    bytes->made += added;
-    bytes->most += added;
-    if (kind->spheres) /* it is freed before the curvature is made */
-        KS_TRY(ks_gradient_bytes(q, &gradient));
-    bytes->most = fmax(bytes->most, full + gradient);
-    return KS_OK;
-}
-
-ks_status ks_problem_bytes(const struct ks_problem *problem, bool selected,
-                           struct ks_problem_bytes *bytes)
-{
-    struct ks_problem one = *problem;
-    struct ks_operator_bytes single, wide;
-    const size_t before = ks_alloc_total();
-
-    *bytes = (struct ks_problem_bytes){.gradient = 0};
-    one.minibatches = 1;
-    KS_TRY(operator_bytes(problem, problem->products_f32, selected, &bytes->products));
-    KS_TRY(operator_bytes(problem, false, selected, &bytes->wide));
-    KS_TRY(operator_bytes(&one, problem->products_f32, selected, &single));
-    KS_TRY(operator_bytes(&one, false, selected, &wide));
-    KS_TRY(ks_gradient_bytes(problem, &bytes->gradient));
-    bytes->minibatch = single.most;
-    bytes->wide_minibatch = wide.most;
-    ks_alloc_freed_since(before);
-    return KS_OK;
 }
 
 /* Adam's preconditioner, Kingma and Ba: Adam: a method for stochastic optimization, ICLR 2015,

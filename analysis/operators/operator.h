@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "io/checkpoint.h"
 
 struct ks_operator {
@@ -15,7 +16,8 @@ struct ks_operator {
     void *self; /* the data of its functions */
     /* The operator whose products it uses; it is prepared and freed with it. NULL: none. Owned */
     struct ks_operator *of;
-    size_t shares; /* handles to it beside the first */
+    size_t shares;         /* handles to it beside the first */
+    struct ks_arena arena; /* of arrays that `self` points to. Owned */
     /* Called once, before the first product: computes what depends on theta alone and keeps as much
      * of it as fits in `memory` bytes; the rest is recomputed in each product. NULL: nothing to
      * prepare, or only `of`. */
@@ -29,11 +31,12 @@ struct ks_operator {
 /* Allocates an operator with the functions of `prototype` and `size` zero bytes for `self`. The
  * caller sets n and frees it with ks_operator_free. KS_MEMORY. */
 ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a);
-/* Allocates an operator of the dimension of `of` that uses the products of `of`. It owns `of`, also
- * after a failure. */
+/* Allocates an operator of the dimension of `of` that uses the products of `of`, and *vectors [2,
+ * n], which it owns. It owns `of` as well, also after a failure. */
 ks_status ks_operator_around(const struct ks_operator *prototype, size_t size,
-                             struct ks_operator *of, struct ks_operator **a);
+                             struct ks_operator *of, double **vectors, struct ks_operator **a);
 void ks_operator_free(struct ks_operator *a); /* NULL is fine */
+KS_OWNER(ks_operator_free, struct ks_operator *)
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
 size_t ks_operator_kept(const struct ks_operator *a); /* the bytes that it keeps */
 /* Another handle to the same operator: the last one that is freed frees it. */
@@ -46,7 +49,7 @@ struct ks_layer_f64; /* of layers/layer.h, in code compiled for double */
 
 /* One row of the table; the last row has the name NULL. */
 struct ks_operator_kind {
-    const char *name;
+    const char *name, *in_words; /* in a sentence: "H", "the ggn operator" */
     /* Makes the operator; NULL: by new_f32 or new_f64. */
     ks_status (*new)(const struct ks_problem *problem, bool products_f32, struct ks_operator **a);
     ks_status (*new_f32)(const struct ks_problem *problem, struct ks_operator **a);
@@ -60,6 +63,7 @@ struct ks_operator_kind {
      * (see below). */
     bool moving;
     bool spheres; /* the curvature along the unit spheres of projected columns */
+    bool partial; /* only a part of the curvature of a step */
 };
 extern const struct ks_operator_kind ks_operator_kinds[];
 
@@ -117,25 +121,6 @@ ks_status ks_ggn_new_f64(const struct ks_problem *problem, struct ks_operator **
 ks_status ks_residual_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_residual_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* What an operator takes beside the activations that it keeps: when it has been made, and at most
- * until it is prepared. Bytes are counted from sizes alone, so the checkpoint needs no arrays, and
- * a problem that does not fit is refused before anything large is allocated. */
-struct ks_operator_bytes {
-    double made, most;
-};
-/* Of the three curvatures above; `ggn` may take less. KS_MEMORY. */
-ks_status ks_curvature_bytes_f32(const struct ks_problem *problem, struct ks_operator_bytes *bytes);
-ks_status ks_curvature_bytes_f64(const struct ks_problem *problem, struct ks_operator_bytes *bytes);
-/* What is allocated for a problem. `selected`: the operator is a block on selected coordinates.
- * KS_MEMORY. */
-struct ks_problem_bytes {
-    struct ks_operator_bytes products, wide; /* the operator, and the same in float64 */
-    double minibatch, wide_minibatch;        /* at most, for the operator of a single minibatch */
-    double gradient;                         /* while ks_gradient computes                      */
-};
-ks_status ks_problem_bytes(const struct ks_problem *problem, bool selected,
-                           struct ks_problem_bytes *bytes);
-
 /* Adam's D_i = sqrt(v_i / (1 - beta2^step)) + eps (Kingma and Ba, ICLR 2015, algorithm 1), or 0
  * where v_i = 0. The checkpoint must hold v. */
 double ks_preconditioner(const struct ks_checkpoint *checkpoint, size_t i);
@@ -152,9 +137,6 @@ ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
 
 /* L and its gradient [E P], over all critics, always in float64. */
 ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient);
-/* The bytes that it takes meanwhile, from sizes alone. KS_MEMORY. */
-ks_status ks_gradient_bytes(const struct ks_problem *problem, double *bytes);
-
 /* The row with this name, or NULL. */
 const struct ks_operator_kind *ks_operator_kind_find(const char *name);
 
@@ -193,6 +175,7 @@ ks_status ks_selection_count(const struct ks_networks *critics, int critic, int 
 ks_status ks_selection_new(const struct ks_problem *problem, bool moving,
                            struct ks_selection **selection);
 void ks_selection_free(struct ks_selection *selection); /* NULL is fine */
+KS_OWNER(ks_selection_free, struct ks_selection *)
 
 /* gather: block [n] = the selected entries of full [of]. scatter: the inverse, with 0 in all other
  * entries of `full`. */

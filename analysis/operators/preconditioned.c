@@ -13,8 +13,8 @@
 
 struct preconditioned {
     const struct ks_operator *hessian;
-    double *v;     /* [n]: D^-1/2 v, behind `root` */
-    double root[]; /* [n]: D^-1/2, or 0            */
+    double *root; /* [n]: D^-1/2, or 0            */
+    double *v;    /* [n]: D^-1/2 v, behind `root` */
 };
 
 static void scale(size_t n, const double *root, const double *v, double *out)
@@ -42,18 +42,21 @@ ks_status ks_preconditioned_new(const struct ks_problem *problem, bool products_
     const struct ks_checkpoint *c = problem->checkpoint;
     struct ks_operator *hessian = NULL;
     struct preconditioned *p;
+    double *vectors;
 
     *a = NULL;
-    if (!c->adam_v || c->adam_step < 1)
+    if (!ks_counting() && (!c->adam_v || c->adam_step < 1))
         return ks_fail(KS_FORMAT, "the preconditioned operator needs Adam's second moment, "
                                   "/optimizer/v, and the attribute step of /optimizer, at least "
                                   "1: the checkpoint holds none");
     KS_TRY(ks_hessian_new(problem, products_f32, &hessian));
-    KS_TRY(ks_operator_around(&PRECONDITIONED, sizeof *p + 2 * hessian->n * sizeof *p->root,
-                              hessian, a));
+    KS_TRY(ks_operator_around(&PRECONDITIONED, sizeof *p, hessian, &vectors, a));
+    if (ks_counting())
+        return KS_OK;
     p = (*a)->self;
     p->hessian = hessian;
-    p->v = p->root + hessian->n;
+    p->root = vectors;
+    p->v = vectors + hessian->n;
     for (size_t i = 0; i < hessian->n; i++)
         if (c->adam_v[i] > 0)
             p->root[i] = 1 / sqrt(ks_preconditioner(c, i));

@@ -55,30 +55,6 @@ static void lay_out(struct ks_arena *arena, void *object)
     p->w = KS_TAKE(arena, critics * ks_arch_extended(p->fold->arch), double);
 }
 
-double ks_primal_bytes(const struct ks_primal *primal)
-{
-    struct ks_primal p = *primal;
-
-    return (double)ks_arena_count(lay_out, &p);
-}
-
-ks_status ks_primal_new_shapes(const struct ks_problem *problem, bool gauss_newton,
-                               struct ks_primal **primal)
-{
-    ks_status status;
-    struct ks_primal *p;
-
-    *primal = NULL;
-    KS_TRY(ks_alloc(1, sizeof *p, &p));
-    p->gauss_newton = gauss_newton;
-    status = set_shapes(problem, p);
-    if (status == KS_OK)
-        *primal = p;
-    else
-        ks_primal_free(p);
-    return status;
-}
-
 static void fold_parameters(const struct ks_primal *p)
 {
     const struct ks_networks *critic = &p->problem->checkpoint->critic;
@@ -96,19 +72,18 @@ static void fold_parameters(const struct ks_primal *p)
 ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal)
 {
-    struct ks_primal *p;
-    ks_status status;
+    KS_OWNED_BY(ks_primal_free) struct ks_primal *p = NULL;
 
     *primal = NULL;
-    KS_TRY(check(problem));
-    KS_TRY(ks_primal_new_shapes(problem, gauss_newton, &p));
-    status = ks_arena_make(&p->arena, lay_out, p);
-    if (status != KS_OK) {
-        ks_primal_free(p);
-        return status;
-    }
-    fold_parameters(p);
-    *primal = p;
+    if (!ks_counting())
+        KS_TRY(check(problem));
+    KS_TRY(ks_alloc(1, sizeof *p, &p));
+    p->gauss_newton = gauss_newton;
+    KS_TRY(set_shapes(problem, p));
+    KS_TRY(ks_arena_make(&p->arena, lay_out, p));
+    if (!ks_counting())
+        fold_parameters(p);
+    *primal = p, p = NULL;
     return KS_OK;
 }
 
@@ -252,18 +227,6 @@ static void lay_out_sums(struct ks_arena *arena, void *object)
     s->loss = KS_TAKE(arena, s->workers, double);
 }
 
-ks_status ks_gradient_bytes(const struct ks_problem *problem, double *bytes)
-{
-    struct ks_primal *primal = NULL;
-    struct sums s = {.workers = ks_primal_workers(problem)};
-
-    KS_TRY(ks_primal_new_shapes(problem, false, &primal));
-    s.primal = primal;
-    *bytes = ks_primal_bytes(primal) + (double)ks_arena_count(lay_out_sums, &s);
-    ks_primal_free(primal);
-    return KS_OK;
-}
-
 static void sum_workers(const struct sums *s)
 {
     const struct ks_primal *primal = s->primal;
@@ -313,6 +276,8 @@ ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gr
     KS_GO(ks_primal_new(problem, false, &primal));
     s.primal = primal;
     KS_GO(ks_arena_make(&s.arena, lay_out_sums, &s));
+    if (ks_counting())
+        goto done;
     sum_workers(&s);
     unfold(&s, gradient);
     *loss = 0;

@@ -42,11 +42,7 @@ struct ks_primal {
 ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
-
-/* The same from shapes alone: the checkpoint needs no arrays, and `w` is NULL. KS_MEMORY. */
-ks_status ks_primal_new_shapes(const struct ks_problem *problem, bool gauss_newton,
-                               struct ks_primal **primal);
-double ks_primal_bytes(const struct ks_primal *primal); /* of its arrays */
+KS_OWNER(ks_primal_free, struct ks_primal *)
 
 /* A microbatch has the rows first, first + 1, ..., first + rows - 1 of a minibatch's loss. */
 struct ks_microbatch {

@@ -84,10 +84,12 @@ static void choose_row(const struct ks_problem *problem, struct ks_jacobian_row 
     l->checkpoint = ks_checkpoint_minibatch(c, at.minibatch);
     l->checkpoint.weight = NULL; /* they change no Jacobian */
     l->row = at.row;
-    if (alone) {
+    if (alone && c->input) { /* else the shapes alone are known */
         l->checkpoint.input += at.row * arch->in;
         l->checkpoint.target += ks_checkpoint_target(&l->checkpoint, l->critic, 0) -
                                 l->checkpoint.target + at.row * arch->loss.targets;
+    }
+    if (alone) {
         l->checkpoint.targets_differ = false;
         l->checkpoint.rows = l->checkpoint.loss_rows = 1;
         l->row = 0;
@@ -124,6 +126,8 @@ static ks_status linearize(struct lone *l)
     assert(l->primal);
     net = l->primal->net;
     KS_TRY(ks_arena_make(&l->arena, lay_out, l));
+    if (ks_counting())
+        return KS_OK;
     pass = ks_primal_compute(l->primal, l->critic, ks_microbatch(l->primal, 0), l->block, NULL);
     KS(net_keep)(net, pass.primal, pass.adjoint, l->kept);
     l->pass = (struct KS(net_tangent)){.w = l->primal->w + l->critic * ks_arch_extended(net->arch),
@@ -225,6 +229,8 @@ ks_status ks_row_jacobian(const struct ks_problem *problem, struct ks_jacobian_r
 
     choose_row(problem, row, &l);
     KS_GO(linearize(&l));
+    if (ks_counting())
+        goto done;
     KS_GO(iterate(&l, stream, all));
     l.hidden = ks_hidden_parameters(problem) > 0;
     if (l.hidden)

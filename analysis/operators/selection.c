@@ -160,22 +160,19 @@ static ks_status fill(const struct ks_problem *q, bool moving, struct ks_selecti
 
 ks_status ks_selection_new(const struct ks_problem *q, bool moving, struct ks_selection **selection)
 {
-    ks_status status = KS_OK;
-    struct ks_selection *s = NULL;
+    KS_OWNED_BY(ks_selection_free) struct ks_selection *s = NULL;
     size_t n;
 
     *selection = NULL;
-    KS_GO(ks_selection_count(&q->checkpoint->critic, q->critic, q->layer, q->arrays, &n));
-    KS_GO(ks_alloc(1, sizeof *s, &s));
+    KS_TRY(ks_selection_count(&q->checkpoint->critic, q->critic, q->layer, q->arrays, &n));
+    KS_TRY(ks_alloc(1, sizeof *s, &s));
     s->of = s->n = ks_networks_parameters(&q->checkpoint->critic);
     if (q->critic >= 0 || q->layer >= 0 || q->arrays || moving) {
         s->n = 0;
-        KS_GO(fill(q, moving, s));
+        KS_TRY(fill(q, moving, s));
     }
     *selection = s, s = NULL;
-done:
-    ks_selection_free(s);
-    return status;
+    return KS_OK;
 }
 
 void ks_selection_free(struct ks_selection *selection)
@@ -210,7 +207,7 @@ void ks_selection_scatter(const struct ks_selection *s, const double *block, dou
 struct block {
     const struct ks_operator *a; /* of all coordinates */
     const struct ks_selection *selection;
-    double full[]; /* [2, of]: a vector and its product */
+    double *full; /* [2, of]: a vector and its product */
 };
 
 static ks_status block_apply(void *self, const double *v, double *out)
@@ -229,14 +226,16 @@ ks_status ks_block_new(struct ks_operator *a, const struct ks_selection *selecti
 {
     static const struct ks_operator BLOCK = {.apply = block_apply, .free = free};
     struct block *b;
+    double *full;
 
     *block = a;
-    if (!selection->index)
+    if (selection->n == selection->of)
         return KS_OK;
-    KS_TRY(ks_operator_around(&BLOCK, sizeof *b + 2 * selection->of * sizeof *b->full, a, block));
+    KS_TRY(ks_operator_around(&BLOCK, sizeof *b, a, &full, block));
     (*block)->n = selection->n;
     b = (*block)->self;
     b->a = a;
     b->selection = selection;
+    b->full = full;
     return KS_OK;
 }

@@ -54,21 +54,17 @@ static ks_status multiply(struct ks_pipeline *p, double *v, double *pair)
 /* Multiplies each vector by the operator, and writes the products. */
 static ks_status apply_products(struct ks_pipeline *p, const char *products)
 {
-    ks_status status = KS_OK;
-    double *v = NULL, *pair = NULL;
+    KS_OWNED double *v = NULL;
+    KS_OWNED double *pair = NULL;
 
-    KS_GO(ks_vectors_read_open(p->factors_file, p->selection->of, &p->budget.vectors, &v));
+    KS_TRY(ks_vectors_read_open(p->factors_file, p->selection->of, &p->budget.vectors, &v));
     ks_h5_close(p->factors_file);
     p->factors_file = NULL;
     p->monitor.products = p->budget.vectors;
-    KS_GO(ks_pipeline_name(p, ks_alloc(2 * p->a->n, sizeof *pair, &pair)));
+    KS_TRY(ks_pipeline_name(p, ks_alloc(2 * p->a->n, sizeof *pair, &pair)));
     ks_monitor_start(p);
-    KS_GO(ks_pipeline_name(p, multiply(p, v, pair)));
-    status = write_vectors(p, products, p->budget.vectors, v, NULL);
-done:
-    free(v);
-    free(pair);
-    return status;
+    KS_TRY(ks_pipeline_name(p, multiply(p, v, pair)));
+    return write_vectors(p, products, p->budget.vectors, v, NULL);
 }
 
 /* --- the gradient --- */
@@ -91,14 +87,19 @@ done:
     return status;
 }
 
+static ks_status make_operator(struct ks_pipeline *p)
+{
+    KS_TRY(ks_pipeline_pose_products(p));
+    return ks_pipeline_make_operator(p);
+}
+
 ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const char *products)
 {
-    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
+    KS_TRY(ks_pipeline_name(p, ks_pipeline_pose_loss(p, p->options->layer)));
     if (gradient)
         KS_TRY(apply_gradient(p, gradient));
     if (!p->factors)
         return KS_OK;
-    KS_TRY(ks_pipeline_pose_products(p));
-    KS_TRY(ks_pipeline_make_operator(p));
+    KS_TRY(ks_pipeline_name(p, make_operator(p)));
     return apply_products(p, products);
 }

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <omp.h>
 
@@ -194,15 +193,6 @@ ks_status ks_attributes_probes(struct ks_pipeline *p)
 
 /* --- what tolerances wanted, reached and cost --- */
 
-static void add_number(struct ks_attributes *list, const char *name, const char *suffix,
-                       double value)
-{
-    char full[KS_ATTRIBUTE_NAME];
-
-    snprintf(full, sizeof full, "%s%s", name, suffix);
-    ks_attribute_add_number(list, full, value);
-}
-
 /* Products with all minibatches: of the test of null directions, of the early error, of
  * Lanczos steps, of certificates. */
 static size_t count_products(const struct ks_pipeline *p)
@@ -232,68 +222,60 @@ size_t ks_products_spent(const struct ks_pipeline *p)
     return spent;
 }
 
-/* "; its standard error over 8 minibatches is 0.004, within the tolerance" */
-static void describe_data_error(const struct ks_pipeline *p, const struct ks_tolerance *t,
-                                char text[128])
+/* "lambda_max: 0.0032, tolerance 0.01 reached, standard error over 8 minibatches 0.004, within the
+ * tolerance". Where fewer probes were run than allowed, more were not expected to be enough. */
+static void print_tolerance(const struct ks_pipeline *p, const struct ks_tolerance *t, FILE *out)
 {
-    double error = ks_tolerance_data_error(t, p->spectrum);
-
-    text[0] = '\0';
-    if (!isnan(error))
-        snprintf(text, 128, ", standard error over %zu minibatches %.2g, %s the tolerance",
-                 ks_problem_minibatches(&p->problem), ks_round_up(error, 2),
-                 error <= t->most ? "within" : "beyond");
-}
-
-/* "lambda_max: 0.0032, tolerance 0.01 reached". Where fewer probes were run than allowed, more were
- * not expected to be enough. */
-static ks_status describe_tolerance(const struct ks_pipeline *p, const struct ks_tolerance *t,
-                                    char **text)
-{
+    const struct ks_spectrum_options *o = p->options;
     const double width = ks_tolerance_width(t, p->spectrum);
-    const bool limit = ks_spectrum_random(p->spectrum) == p->options->probes;
-    char *before = *text, found[64] = "not resolved", missed[96], data[128];
-    ks_status status;
+    const double error = ks_tolerance_data_error(t, p->spectrum);
 
-    if (!isnan(width))
-        snprintf(found, sizeof found, "%.2g", ks_round_up(width, 2));
-    snprintf(missed, sizeof missed, "not reached: the limit is %zu probe%s of %zu steps%s",
-             p->options->probes, p->options->probes == 1 ? "" : "s", p->options->order,
-             limit ? "" : ", expected not to be enough");
-    if (t->statistic == KS_STAT_TRACE && p->trace.rounds > 0)
-        snprintf(missed, sizeof missed, "not reached: the limit is %zu vectors for each minibatch",
-                 p->trace.rounds);
-    describe_data_error(p, t, data);
-    status = ks_print_string(text, "%s%s%s: %s, tolerance %g %s%s", before ? before : "",
-                             before ? "; " : "", ks_tolerance_name(t), found, t->most,
-                             width <= t->most ? "reached" : missed, data);
-    free(before);
-    return status;
+    fprintf(out, "%s: ", ks_tolerance_name(t));
+    if (isnan(width))
+        fputs("not resolved", out);
+    else
+        fprintf(out, "%.2g", ks_round_up(width, 2));
+    fprintf(out, ", tolerance %g ", t->most);
+    if (width <= t->most)
+        fputs("reached", out);
+    else if (t->statistic == KS_STAT_TRACE && p->trace.rounds > 0)
+        fprintf(out, "not reached: the limit is %zu vectors for each minibatch", p->trace.rounds);
+    else
+        fprintf(out, "not reached: the limit is %zu probe%s of %zu steps%s", o->probes,
+                o->probes == 1 ? "" : "s", o->order,
+                ks_spectrum_random(p->spectrum) == o->probes ? "" : ", expected not to be enough");
+    if (!isnan(error))
+        fprintf(out, ", standard error over %zu minibatches %.2g, %s the tolerance",
+                ks_problem_minibatches(&p->problem), ks_round_up(error, 2),
+                error <= t->most ? "within" : "beyond");
 }
 
 /* "Widths of intervals: ... . Spent: ..." */
 static ks_status add_sentence(const struct ks_pipeline *p, size_t spent)
 {
-    const size_t probes = p->spectrum->probes, products = count_products(p);
-    char *text = NULL, *sentence = NULL, trace[64] = "";
-    ks_status status = KS_OK;
+    const struct ks_tolerances *t = &p->options->tolerances;
+    const size_t probes = p->spectrum->probes;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    ks_status status;
 
-    for (size_t i = 0; i < p->options->tolerances.n; i++)
-        KS_GO(describe_tolerance(p, &p->options->tolerances.list[i], &text));
-    if (p->trace.rounds > 0)
-        snprintf(trace, sizeof trace, "; for the trace %zu vectors for each minibatch",
-                 p->trace.rounds);
-    KS_GO(ks_print_string(&sentence,
-                          "Widths of intervals: %s. Spent: %zu probe%s of at most %zu steps, %zu "
-                          "products%s; with single minibatches %zu products in all",
-                          text, probes, probes == 1 ? "" : "s", p->spectrum->order, products, trace,
-                          spent));
-    ks_attribute_add_string(&p->spectrum->attributes, "tolerance", sentence);
-    status = p->spectrum->attributes.status;
-done:
+    for (size_t i = 0; out && i < t->n; i++) {
+        fputs(i > 0 ? "; " : "Widths of intervals: ", out);
+        print_tolerance(p, &t->list[i], out);
+    }
+    if (out)
+        fprintf(out, ". Spent: %zu probe%s of at most %zu steps, %zu products", probes,
+                probes == 1 ? "" : "s", p->spectrum->order, count_products(p));
+    if (out && p->trace.rounds > 0)
+        fprintf(out, "; for the trace %zu vectors for each minibatch", p->trace.rounds);
+    if (out)
+        fprintf(out, "; with single minibatches %zu products in all", spent);
+    status = ks_stream_close(out);
+    if (status == KS_OK)
+        ks_attribute_add_string(&p->spectrum->attributes, "tolerance", text);
     free(text);
-    free(sentence);
-    return status;
+    return status == KS_OK ? p->spectrum->attributes.status : status;
 }
 
 ks_status ks_attributes_tolerances(struct ks_pipeline *p)
@@ -304,8 +286,8 @@ ks_status ks_attributes_tolerances(struct ks_pipeline *p)
     for (size_t i = 0; i < p->options->tolerances.n; i++) {
         const struct ks_tolerance *t = &p->options->tolerances.list[i];
 
-        add_number(&s->statistics, ks_tolerance_name(t), "_tolerance", t->most);
-        add_number(&s->statistics, ks_tolerance_name(t), "_width", ks_tolerance_width(t, s));
+        ks_statistic_add(s, t->statistic, "_tolerance", t->most);
+        ks_statistic_add(s, t->statistic, "_width", ks_tolerance_width(t, s));
     }
     ks_attribute_add_integer(&s->attributes, "minibatch_products", (int64_t)spent);
     return add_sentence(p, spent);
@@ -321,8 +303,8 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate)
 void ks_attributes_sharpness(struct ks_pipeline *p)
 {
     const struct ks_checkpoint *c = p->checkpoint;
-    const char *kind = p->problem.kind->name;
-    const bool adam = strcmp(kind, "preconditioned") == 0;
+    const struct ks_operator_kind *kind = p->problem.kind;
+    const bool adam = kind->moving;
     struct ks_attributes *list = &p->spectrum->attributes;
     double rate = p->options->learning_rate;
 
@@ -337,9 +319,9 @@ void ks_attributes_sharpness(struct ks_pipeline *p)
         ks_attribute_add_number(list, "adam_beta2", c->adam.beta2);
         ks_attribute_add_number(list, "adam_eps", c->adam.eps);
     }
-    if (p->options->published || strcmp(kind, "residual") == 0)
+    if (p->options->published || kind->partial)
         return;
-    ks_attribute_add_number(&p->spectrum->statistics, ks_catalogue[KS_STAT_SHARPNESS_RATIO].name,
-                            ks_statistic_value(p->spectrum, KS_STAT_LAMBDA_MAX) /
-                                ks_stability_threshold(adam, c->adam.beta1, rate));
+    ks_statistic_add(p->spectrum, KS_STAT_SHARPNESS_RATIO, "",
+                     ks_statistic_value(p->spectrum, KS_STAT_LAMBDA_MAX) /
+                         ks_stability_threshold(adam, c->adam.beta1, rate));
 }

@@ -57,6 +57,8 @@ static ks_status find_ritz(const struct ks_lanczos *l, bool smallest, struct rit
     ks_arena_free(&r->arena);
     r->m = l->steps;
     KS_TRY(ks_arena_make(&r->arena, lay_out_ritz, r));
+    if (ks_counting())
+        return KS_OK;
     KS_TRY(ks_jacobi_vectors(&t, r->value, r->vector));
     for (size_t i = 0; i < r->m; i++)
         r->sorted[i] = (struct ritz_value){.value = r->value[i],
@@ -142,6 +144,11 @@ static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_e
     size_t next = count, converged = 0;
     bool found = false;
 
+    if (ks_counting()) {
+        l->steps = l->order;
+        status = find_ritz(l, o->smallest, &r);
+        goto done;
+    }
     while (!l->exhausted && l->steps < l->order && !found) {
         KS_GO(ks_lanczos_step(l));
         ks_monitor_step(p, l);
@@ -187,16 +194,6 @@ static void set_sizes(const struct ks_pipeline *p, struct ks_eigenvectors *v)
         v->n_layers += arch->layer[k].parameters > 0;
 }
 
-double ks_eigenvectors_bytes(const struct ks_pipeline *p)
-{
-    const size_t n = p->budget.dimension, order = p->options->order;
-    struct ritz r = {.m = order < n ? order : n};
-    struct ks_eigenvectors v;
-
-    set_sizes(p, &v);
-    return (double)ks_arena_count(lay_out, &v) + (double)ks_arena_count(lay_out_ritz, &r);
-}
-
 static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
 {
     const struct ks_spectrum_options *o = p->options;
@@ -207,7 +204,8 @@ static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     set_sizes(p, &p->vectors);
     KS_GO(ks_arena_make(&p->vectors.arena, lay_out, &p->vectors));
     l->products_f32 = o->products_f32;
-    ks_lanczos_start(l, o->seed, 0);
+    if (!ks_counting())
+        ks_lanczos_start(l, o->seed, 0);
     KS_GO(search(p, l, pairs));
 done:
     ks_monitor_end(p);
@@ -220,96 +218,83 @@ done:
 static ks_status multiply(const struct ks_operator *a, struct ks_eigenpairs *p)
 {
     const int n = (int)p->n;
-    ks_status status = KS_OK;
-    double *image = NULL;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
+    double *image;
 
-    KS_GO(ks_alloc(p->n, sizeof *image, &image));
+    KS_TRY(ks_arena_numbers(&arena, p->n, &image));
+    if (ks_counting())
+        return KS_OK;
     for (size_t i = 0; i < p->count; i++) {
         const double *y = p->vector + i * p->n;
         double square = cblas_ddot(n, y, 1, y, 1);
 
-        KS_GO(ks_operator_apply(a, y, image));
+        KS_TRY(ks_operator_apply(a, y, image));
         p->value[i] = cblas_ddot(n, y, 1, image, 1) / square;
         cblas_daxpy(n, -p->value[i], y, 1, image, 1);
         p->residual[i] = cblas_dnrm2(n, image, 1) / sqrt(square);
         if (!isfinite(p->residual[i]))
-            KS_GO(ks_fail(KS_NUMBER, "the product with eigenvector %zu holds a NaN or an infinity",
-                          i));
+            KS_TRY(ks_fail(KS_NUMBER, "the product with eigenvector %zu holds a NaN or an infinity",
+                           i));
     }
-done:
-    free(image);
-    return status;
+    return KS_OK;
 }
 
 /* What rounding to float32 leaves of the residuals is measured, not estimated. */
 static ks_status refine(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
 {
-    struct ks_operator *wide = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *wide = NULL;
 
     ks_operator_free(p->a); /* in favour of the activations in float64 */
     ks_operator_free(p->full);
     p->a = p->full = NULL;
-    KS_GO(ks_pipeline_name(p, ks_problem_operator(&p->problem, false, p->budget.wide, &wide)));
-    KS_GO(ks_pipeline_name(p, multiply(wide, pairs)));
-done:
-    ks_operator_free(wide);
-    return status;
+    ks_count_next();
+    KS_TRY(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
+    KS_TRY(multiply(wide, pairs));
+    return KS_OK;
 }
 
 static ks_status share_gradient(struct ks_pipeline *p, struct ks_eigenvectors *v)
 {
     const struct ks_eigenpairs *e = &v->pairs;
-    double *g = NULL, norm;
-    ks_status status = KS_OK;
+    KS_OWNED double *g = NULL;
+    double norm;
 
-    KS_GO(ks_gradient_start(&p->problem, &g));
+    KS_TRY(ks_gradient_start(&p->problem, &g));
     norm = g ? cblas_dnrm2((int)e->n, g, 1) : 0;
     for (size_t i = 0; g && i < e->count; i++) {
         double cosine = cblas_ddot((int)e->n, g, 1, e->vector + i * e->n, 1) / norm;
 
         v->gradient[i] = cosine * cosine;
     }
-done:
-    free(g);
-    return status;
+    return KS_OK;
 }
 
-/* The number of a layer among those with parameters, for each parameter of a critic. */
-static void list_layers(const struct KS(arch) *arch, struct ks_eigenvectors *v, size_t *number)
+/* The place of a parameter's layer among those with parameters. */
+static size_t place_of(const struct KS(arch) *arch, size_t parameter)
 {
-    size_t n = 0;
+    size_t place = 0;
 
-    for (size_t k = 0; k < arch->n_layers; k++) {
-        const struct KS(layer) *l = &arch->layer[k];
-
-        if (l->parameters == 0)
-            continue;
-        KS(arch_group)(l, v->layer[n]);
-        for (size_t i = 0; i < l->parameters; i++)
-            number[l->offset + i] = n;
-        n++;
-    }
+    /* `>=` also holds for a parameter before the layer, as the difference wraps */
+    for (const struct KS(layer) *l = arch->layer; parameter - l->offset >= l->parameters; l++)
+        place += l->parameters > 0;
+    return place;
 }
 
-static ks_status share_layers(const struct ks_pipeline *p, struct ks_eigenvectors *v)
+static void share_layers(const struct ks_pipeline *p, struct ks_eigenvectors *v)
 {
     const struct KS(arch) *arch = p->checkpoint->critic.arch;
     const size_t *index = p->selection->index;
     const struct ks_eigenpairs *e = &v->pairs;
-    size_t *number;
 
-    KS_TRY(ks_alloc(arch->parameters, sizeof *number, &number));
-    list_layers(arch, v, number);
-    for (size_t i = 0; i < e->count; i++)
-        for (size_t j = 0; j < e->n; j++) {
-            size_t parameter = (index ? index[j] : j) % arch->parameters;
-            double y = e->vector[i * e->n + j];
+    for (size_t k = 0, n = 0; k < arch->n_layers; k++)
+        if (arch->layer[k].parameters > 0)
+            KS(arch_group)(&arch->layer[k], v->layer[n++]);
+    for (size_t j = 0; j < e->n; j++) {
+        const size_t place = place_of(arch, (index ? index[j] : j) % arch->parameters);
 
-            v->share[i * v->n_layers + number[parameter]] += y * y;
-        }
-    free(number);
-    return KS_OK;
+        for (size_t i = 0; i < e->count; i++)
+            v->share[i * v->n_layers + place] += e->vector[i * e->n + j] * e->vector[i * e->n + j];
+    }
 }
 
 /* Where float32 products were not accurate enough for the residual that was asked for. */
@@ -385,36 +370,43 @@ static ks_status write_file(const struct ks_pipeline *p, const char *output)
                                               {"/gradient_share", 0, v->gradient},
                                               {"/layer_share", v->n_layers, v->share},
                                               {NULL, 0, NULL}};
-    struct ks_attributes list = {.n = 0};
-    ks_status status = KS_OK;
-    double *full = NULL;
+    KS_CLEARED_BY(ks_attributes_clear) struct ks_attributes list = {.n = 0};
+    KS_OWNED double *full = NULL;
 
-    KS_GO(ks_alloc(e->count * selection->of, sizeof *full, &full));
+    KS_TRY(ks_alloc(e->count * selection->of, sizeof *full, &full));
     for (size_t i = 0; i < e->count; i++)
         ks_selection_scatter(selection, e->vector + i * e->n, full + i * selection->of);
-    KS_GO(list_attributes(p, &list));
-    KS_GO(ks_vectors_write(output,
-                           &(struct ks_vectors){e->count, selection->of, full, &list, tables}));
-done:
-    free(full);
-    ks_attributes_clear(&list);
-    return status;
+    KS_TRY(list_attributes(p, &list));
+    KS_TRY(ks_vectors_write(output,
+                            &(struct ks_vectors){e->count, selection->of, full, &list, tables}));
+    return KS_OK;
 }
 
-ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
+ks_status ks_eigenvectors_find(struct ks_pipeline *p)
 {
     struct ks_eigenvectors *v = &p->vectors;
 
+    KS_TRY(iterate(p, &v->pairs));
+    KS_TRY(refine(p, &v->pairs));
+    if (!ks_counting())
+        share_layers(p, v);
+    return share_gradient(p, v);
+}
+
+static ks_status compute(struct ks_pipeline *p)
+{
     KS_TRY(ks_pipeline_pose(p, p->options->layer));
     KS_TRY(ks_pipeline_make_operator(p));
     p->monitor.null_products = 0; /* the null space plays no part */
     p->monitor.products = p->options->order;
     ks_monitor_start(p);
-    KS_TRY(ks_pipeline_name(p, iterate(p, &v->pairs)));
-    KS_TRY(refine(p, &v->pairs));
-    KS_TRY(ks_pipeline_name(p, share_gradient(p, v)));
-    KS_TRY(ks_pipeline_name(p, share_layers(p, v)));
-    warn(p, &v->pairs);
+    return ks_eigenvectors_find(p);
+}
+
+ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
+{
+    KS_TRY(ks_pipeline_name(p, compute(p)));
+    warn(p, &p->vectors.pairs);
     return write_file(p, output);
 }
 

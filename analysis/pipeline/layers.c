@@ -65,7 +65,7 @@ static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
     *products = 0;
     /* Of all layers: refuses a critic that does not exist. */
     KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-    KS_TRY(ks_pipeline_name(p, list_layers(p)));
+    KS_TRY(list_layers(p));
     before = ks_alloc_total();
     for (size_t i = 0; i < p->n_rows; i++) {
         const size_t n = p->rows[i].dimension;
@@ -84,10 +84,10 @@ static ks_status analyze_layer(struct ks_pipeline *p, struct ks_layer_row *row)
 {
     ks_pipeline_clear(p);
     KS_TRY(ks_pipeline_pose(p, (int)row->number));
-    KS_TRY(ks_pipeline_name(p, ks_pipeline_make_block(p)));
+    KS_TRY(ks_pipeline_make_block(p));
     p->monitor.null_products = ks_null_products(p->space);
     KS_TRY(ks_pipeline_from_operator(p));
-    KS_TRY(ks_pipeline_name(p, ks_pipeline_statistics(p)));
+    KS_TRY(ks_pipeline_statistics(p));
     p->monitor.earlier += p->monitor.null_products + p->monitor.sampled;
     p->monitor.sampled = 0;
     for (size_t i = 0; i < p->spectrum->probes; i++)
@@ -111,7 +111,7 @@ static void share_trace(size_t n, struct ks_layer_row *rows)
 }
 
 /* The operator of all coordinates is made once; a layer's products are its products, restricted. */
-ks_status ks_pipeline_layers(struct ks_pipeline *p)
+static ks_status analyze_layers(struct ks_pipeline *p)
 {
     size_t products;
 
@@ -123,6 +123,11 @@ ks_status ks_pipeline_layers(struct ks_pipeline *p)
         KS_TRY(analyze_layer(p, &p->rows[i]));
     share_trace(p->n_rows, p->rows);
     return KS_OK;
+}
+
+ks_status ks_pipeline_layers(struct ks_pipeline *p)
+{
+    return ks_pipeline_name(p, analyze_layers(p));
 }
 
 /* --- printing --- */

@@ -57,8 +57,8 @@ size_t ks_listing_steps(const struct ks_spectrum *s)
 {
     size_t fewest = s->order;
 
-    for (size_t i = 0; s->steps && i < s->probes; i++)
-        fewest = (size_t)s->steps[i] < fewest ? (size_t)s->steps[i] : fewest;
+    for (size_t i = 0; i < s->probes; i++)
+        fewest = ks_spectrum_steps(s, i) < fewest ? ks_spectrum_steps(s, i) : fewest;
     return fewest;
 }
 

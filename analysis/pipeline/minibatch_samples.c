@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cblas.h>
 #include <omp.h>
@@ -23,7 +22,6 @@
 #include "lanczos/jacobi.h"
 #include "operators/minibatches.h"
 #include "statistics/beta_distribution.h"
-#include "statistics/catalogue.h"
 
 static const uint64_t SEED = 0x7472616365; /* added to that of the start vectors */
 static const double MISSED = 0.01; /* the probability that any of the intervals misses the trace */
@@ -47,10 +45,9 @@ static struct ks_minibatches new_set(const struct ks_pipeline *p)
 
 struct early {
     size_t n, steps, minibatches;
-    double *theta, *s;     /* [steps], [steps, steps]: of the Jacobi matrix             */
-    double *y;             /* [2, n]: the Ritz vectors of lambda_max and of lambda_min */
-    double *quotient;      /* [2, minibatches]                                         */
-    struct ks_arena arena; /* the arrays. Owned */
+    double *theta, *s; /* [steps], [steps, steps]: of the Jacobi matrix             */
+    double *y;         /* [2, n]: the Ritz vectors of lambda_max and of lambda_min */
+    double *quotient;  /* [2, minibatches]                                         */
 };
 
 static void lay_out_early(struct ks_arena *arena, void *object)
@@ -92,31 +89,30 @@ static struct ks_early_error find_error(const struct early *e, const double most
 
 ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *l)
 {
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     struct early e = {
         .n = p->budget.dimension, .steps = l->steps, .minibatches = p->problem.minibatches};
-    struct ks_minibatches set = new_set(p);
+    KS_CLEARED_BY(ks_minibatches_clear) struct ks_minibatches set = new_set(p);
     double most[2];
-    ks_status status = KS_OK;
 
     assert(e.minibatches > 1);
     find_tolerances(&p->options->tolerances, most);
-    KS_GO(ks_arena_make(&e.arena, lay_out_early, &e));
-    KS_GO(ks_minibatches_new(&set, e.minibatches));
-    KS_GO(ks_jacobi_vectors(&t, e.theta, e.s));
+    KS_TRY(ks_arena_make(&arena, lay_out_early, &e));
+    KS_TRY(ks_minibatches_new(&set, e.minibatches));
+    if (ks_counting())
+        return ks_minibatches_make(&set, 0, e.minibatches);
+    KS_TRY(ks_jacobi_vectors(&t, e.theta, e.s));
     ks_lanczos_combine(l, e.steps, e.s + (e.steps - 1) * e.steps, e.y);
     ks_lanczos_combine(l, e.steps, e.s, e.y + e.n);
-    KS_GO(ks_minibatches_multiply(
+    KS_TRY(ks_minibatches_multiply(
         &set, 0, e.minibatches,
         &(struct ks_minibatch_products){
             .vectors = 2,
             .v = (const double *[]){most[0] > 0 ? e.y : NULL, most[1] > 0 ? e.y + e.n : NULL},
             .quotient = (double *[]){e.quotient, e.quotient + e.minibatches}}));
     p->early_error = find_error(&e, most);
-done:
-    ks_minibatches_clear(&set);
-    ks_arena_free(&e.arena);
-    return status;
+    return KS_OK;
 }
 
 /* --- the trace --- */
@@ -142,17 +138,6 @@ static void lay_out(struct ks_arena *arena, void *object)
     s->square = KS_TAKE(arena, s->minibatches, double);
 }
 
-double ks_samples_bytes(const struct ks_pipeline *p, size_t threads)
-{
-    const size_t n = p->budget.dimension, order = p->options->order;
-    const size_t minibatches = p->problem.minibatches;
-    struct sampling s = {.n = n, .threads = threads, .minibatches = minibatches};
-    struct early e = {.n = n, .steps = order < n ? order : n, .minibatches = minibatches};
-
-    return ks_minibatches_bytes(n, minibatches) +
-           fmax((double)ks_arena_count(lay_out, &s), (double)ks_arena_count(lay_out_early, &e));
-}
-
 static ks_status sampling_new(struct sampling *s)
 {
     s->n = s->p->budget.dimension;
@@ -160,7 +145,7 @@ static ks_status sampling_new(struct sampling *s)
     KS_TRY(ks_minibatches_new(&s->set, s->minibatches));
     s->threads = s->set.threads;
     KS_TRY(ks_arena_make(&s->arena, lay_out, s));
-    for (size_t t = 0; t < s->threads; t++)
+    for (size_t t = 0; t < s->threads && !ks_counting(); t++)
         s->set.v[t] = s->w + t * s->n;
     return KS_OK;
 }
@@ -261,6 +246,10 @@ ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *l, dou
     *t = (struct ks_trace_samples){.rounds = 0};
     wanted = wanted < FIRST ? FIRST : wanted > most ? most : wanted;
     KS_GO(sampling_new(&s));
+    if (ks_counting()) {
+        status = ks_minibatches_make(&s.set, 0, s.minibatches);
+        goto done;
+    }
     do {
         KS_GO(sample_rounds(&s, t->rounds, wanted));
         t->rounds = wanted;
@@ -271,20 +260,4 @@ done:
     ks_minibatches_clear(&s.set);
     ks_arena_free(&s.arena);
     return status;
-}
-
-void ks_trace_store(const struct ks_trace_samples *t, struct ks_spectrum *spectrum)
-{
-    const struct {
-        const char *name;
-        double value;
-    } list[] = {{ks_catalogue[KS_STAT_TRACE].name, t->value},
-                {"trace_se", t->se},
-                {ks_catalogue[KS_STAT_TRACE].lower, t->value - t->error},
-                {ks_catalogue[KS_STAT_TRACE].upper, t->value + t->error}};
-
-    for (size_t i = 0; t->rounds > 0 && i < spectrum->statistics.n; i++)
-        for (size_t k = 0; k < sizeof list / sizeof list[0]; k++)
-            if (strcmp(spectrum->statistics.list[i].name, list[k].name) == 0)
-                spectrum->statistics.list[i].number = list[k].value;
 }

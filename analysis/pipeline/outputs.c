@@ -56,44 +56,25 @@ static ks_status refuse_doubles(size_t n, const char *const *checkpoints, char *
     return KS_OK;
 }
 
-/* stat() of a file. If it fails, st_mode is 0, which no existing file has. */
-static struct stat stat_file(const char *path)
+/* Whether the output would replace the input, under any path or link. */
+static bool replaces(const char *output, const char *input)
 {
-    struct stat info;
+    struct stat out, in;
 
-    return stat(path, &info) == 0 ? info : (struct stat){.st_mode = 0};
-}
-
-/* Whether the output would replace the input; `out` and `in` are from stat_file. */
-static bool replaces(const char *output, const struct stat *out, const char *input,
-                     const struct stat *in)
-{
-    return (out->st_mode != 0 && in->st_mode != 0 && out->st_dev == in->st_dev &&
-            out->st_ino == in->st_ino) ||
-           ks_output_same(output, input);
+    return ks_output_same(output, input) || (stat(output, &out) == 0 && stat(input, &in) == 0 &&
+                                             out.st_dev == in.st_dev && out.st_ino == in.st_ino);
 }
 
 static ks_status refuse_inputs(size_t n, const char *const *checkpoints, char *const *outputs)
 {
-    ks_status status = KS_OK;
-    struct stat *in = NULL;
-
-    KS_GO(ks_alloc(n, sizeof *in, &in));
     for (size_t i = 0; i < n; i++)
-        in[i] = stat_file(checkpoints[i]);
-    for (size_t i = 0; i < n; i++) {
-        struct stat out = stat_file(outputs[i]);
-
         for (size_t j = 0; j < n; j++)
-            if (replaces(outputs[i], &out, checkpoints[j], &in[j]))
-                KS_GO(ks_fail(KS_USAGE,
-                              "%s: the spectrum of %s would replace this input (--out DIR writes "
-                              "spectra to another folder)",
-                              checkpoints[j], checkpoints[i]));
-    }
-done:
-    free(in);
-    return status;
+            if (replaces(outputs[i], checkpoints[j]))
+                return ks_fail(KS_USAGE,
+                               "%s: the spectrum of %s would replace this input (--out DIR writes "
+                               "spectra to another folder)",
+                               checkpoints[j], checkpoints[i]);
+    return KS_OK;
 }
 
 static ks_status make_folder(const char *folder)
@@ -144,10 +125,9 @@ void ks_outputs_free(size_t n, char **outputs)
 ks_status ks_output_check(const char *output, const char *input)
 {
     struct ks_file file;
-    struct stat out = stat_file(output), in = stat_file(input ? input : "");
     ks_status status;
 
-    if (input && replaces(output, &out, input, &in))
+    if (input && replaces(output, input))
         return ks_fail(KS_USAGE, "%s: expected another file for the output, found the input %s",
                        output, input);
     status = ks_file_create(output, &file);

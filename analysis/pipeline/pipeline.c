@@ -32,7 +32,7 @@ static ks_status find_null_space(struct ks_pipeline *p)
     }
     if (status == KS_OK)
         status = ks_null_basis_update(p->space, &p->null, &p->basis);
-    return ks_pipeline_name(p, status);
+    return status;
 }
 
 /* --- nodes and weights --- */
@@ -73,42 +73,40 @@ static void free_operators(struct ks_pipeline *p)
 static ks_status measure_rounding(struct ks_pipeline *p)
 {
     const size_t order = p->options->order, before = p->monitor.null_products + order;
-    struct ks_operator *wide = NULL;
-    struct ks_lanczos *l = NULL;
-    double *ritz = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *wide = NULL;
+    KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
+    KS_OWNED double *ritz = NULL;
 
     free_operators(p);
-    KS_GO(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
-    KS_GO(ks_lanczos_new(wide, order, false, &l));
+    ks_count_next();
+    KS_TRY(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
+    KS_TRY(ks_lanczos_new(wide, order, false, &l));
+    if (ks_counting())
+        return KS_OK;
     ks_lanczos_start(l, p->options->seed, 0);
     while (l->steps < order && !l->exhausted) {
-        KS_GO(ks_lanczos_step(l));
+        KS_TRY(ks_lanczos_step(l));
         ks_monitor_product(p, before + l->steps);
     }
-    KS_GO(ks_alloc(3 * order, sizeof *ritz, &ritz)); /* and weights and residuals */
-    KS_GO(ks_jacobi_ritz(&(struct ks_jacobi){l->steps, l->alpha, l->beta}, ritz, ritz + order,
-                         ritz + 2 * order));
+    KS_TRY(ks_alloc(3 * order, sizeof *ritz, &ritz)); /* and weights and residuals */
+    KS_TRY(ks_jacobi_ritz(&(struct ks_jacobi){l->steps, l->alpha, l->beta}, ritz, ritz + order,
+                          ritz + 2 * order));
     p->kappa_f64 = ks_probe_kappa(&(struct ks_probe){.steps = l->steps, .theta = ritz});
-done:
-    free(ritz);
-    ks_lanczos_free(l);
-    ks_operator_free(wide);
-    return status;
+    return KS_OK;
 }
 
 /* Lanczos from every start vector, or LAPACK. */
 static ks_status run_probes(struct ks_pipeline *p)
 {
     if (p->options->gradient_probe)
-        KS_TRY(ks_pipeline_name(p, ks_gradient_start(&p->problem, &p->gradient)));
+        KS_TRY(ks_gradient_start(&p->problem, &p->gradient));
     if (!p->options->exact) {
-        KS_TRY(ks_pipeline_name(p, ks_probes_run(p)));
+        KS_TRY(ks_probes_run(p));
         if (ks_pipeline_measures_rounding(p->options))
-            KS_TRY(ks_pipeline_name(p, measure_rounding(p)));
+            KS_TRY(measure_rounding(p));
     } else {
-        KS_TRY(ks_pipeline_name(p, ks_probes_allocate(p, p->options->order)));
-        KS_TRY(ks_pipeline_name(p, ks_exact(p->a, count_exact_product, p, p->spectrum)));
+        KS_TRY(ks_probes_allocate(p, p->options->order));
+        KS_TRY(ks_exact(p->a, count_exact_product, p, p->spectrum));
     }
     ks_monitor_end(p);
     if (!ks_pipeline_is_short(p))
@@ -124,21 +122,18 @@ static ks_status check_exact(struct ks_pipeline *p)
 {
     const struct ks_budget *b = &p->budget;
     const size_t memory = b->wide > b->kept ? b->wide - b->kept : 0;
-    struct ks_operator *wide = NULL;
-    struct ks_null null = {.is_dead = NULL};
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *wide = NULL;
+    KS_CLEARED_BY(ks_null_clear) struct ks_null null = {.is_dead = NULL};
 
     if (!p->options->products_f32 || !p->space)
         return KS_OK;
-    KS_GO(ks_problem_operator(&p->problem, false, memory, &wide));
-    KS_GO(ks_exact_error(p->a, wide, &p->exact_error));
-    KS_GO(ks_null_measure(p->space, wide, NULL, NULL, &null));
+    ks_count_next();
+    KS_TRY(ks_problem_operator(&p->problem, false, memory, &wide));
+    KS_TRY(ks_exact_error(p->a, wide, &p->exact_error));
+    KS_TRY(ks_null_measure(p->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&p->null, &null);
-    KS_GO(ks_null_basis_update(p->space, &p->null, &p->basis));
-done:
-    ks_null_clear(&null);
-    ks_operator_free(wide);
-    return status;
+    KS_TRY(ks_null_basis_update(p->space, &p->null, &p->basis));
+    return KS_OK;
 }
 
 /* Products of the vectors behind the bounds; of all eigenvalues, the error of float32 products. */
@@ -150,18 +145,19 @@ static ks_status certify(struct ks_pipeline *p)
     if (ks_pipeline_is_short(p))
         return KS_OK;
     if (o->exact)
-        return ks_pipeline_name(p, check_exact(p));
+        return check_exact(p);
     if (!ks_pipeline_has_certificates(p) || !o->certificates)
         return KS_OK;
     others = p->most_minibatches > 0 ? p->most_minibatches - p->minibatches : 0;
     p->certificates.held_out = others < p->minibatches ? others : p->minibatches;
     if (!p->in_library)
         free_operators(p);
+    ks_count_next();
     p->certificates.gradient = p->gradient;
     if (!p->problem.kind)
         return ks_certify_operator(&p->certificates, p->a);
-    return ks_pipeline_name(p, ks_certify(&p->certificates, &p->problem,
-                                          p->budget.wide / (size_t)omp_get_max_threads()));
+    return ks_certify(&p->certificates, &p->problem,
+                      p->budget.wide / (size_t)omp_get_max_threads());
 }
 
 /* --- statistics --- */
@@ -172,20 +168,18 @@ ks_status ks_pipeline_statistics(struct ks_pipeline *p)
 
     if (p->options->published && !p->options->exact)
         ks_statistics_unweight(p->spectrum);
-    KS_TRY(ks_statistics(p->spectrum, &inputs));
-    ks_trace_store(&p->trace, p->spectrum);
-    return KS_OK;
+    return ks_statistics(p->spectrum, &inputs);
 }
 
 /* Of a cross-entropy: p - t, |g|, and the Jacobian of the logits; of a squared error: f - y. */
-static ks_status measure_bounds(struct ks_pipeline *p)
+ks_status ks_pipeline_measure_bounds(struct ks_pipeline *p)
 {
     const struct ks_problem *q = &p->problem;
 
     if (p->options->published || !q->kind || q->layer >= 0 || q->arrays ||
         !ks_gradient_bounds_exist(q))
         return KS_OK;
-    return ks_pipeline_name(p, ks_gradient_bounds_measure(q, &p->bounds));
+    return ks_gradient_bounds_measure(q, &p->bounds);
 }
 
 /* The layer that holds a coordinate of a critic's parameters. */
@@ -227,7 +221,7 @@ static ks_status complete(struct ks_pipeline *p)
 
     KS_TRY(ks_pipeline_statistics(p));
     if (ks_pipeline_measures_rounding(p->options))
-        ks_statistic_add(p->spectrum, ks_catalogue[KS_STAT_KAPPA_F64].name, "", p->kappa_f64);
+        ks_statistic_add(p->spectrum, KS_STAT_KAPPA_F64, "", p->kappa_f64);
     if (p->problem.kind)
         ks_attributes_sharpness(p);
     KS_TRY(ks_density(p->spectrum));
@@ -252,9 +246,9 @@ ks_status ks_pipeline_from_operator(struct ks_pipeline *p)
 ks_status ks_pipeline_analyze(struct ks_pipeline *p)
 {
     ks_monitor_set(p);
-    KS_TRY(measure_bounds(p));
+    KS_TRY(ks_pipeline_measure_bounds(p));
     KS_TRY(ks_pipeline_from_operator(p));
-    KS_TRY(ks_pipeline_name(p, complete(p)));
+    KS_TRY(complete(p));
     ks_pipeline_warn(p);
     return KS_OK;
 }
@@ -283,14 +277,14 @@ static void begin_again(struct ks_pipeline *p)
  *   grow              with tolerances: again with more minibatches, if the error from few is too
  *                     large; then run_probes ends as soon as that is known
  *   complete          statistics, density, attributes */
-ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
+static ks_status find_spectrum(struct ks_pipeline *p)
 {
     bool grows;
 
     ks_minibatches_begin(p);
     do {
         KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-        KS_TRY(measure_bounds(p));
+        KS_TRY(ks_pipeline_measure_bounds(p));
         KS_TRY(ks_pipeline_pose_products(p));
         KS_TRY(ks_pipeline_make_operator(p));
         KS_TRY(ks_pipeline_from_operator(p));
@@ -298,7 +292,12 @@ ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
         if (grows)
             begin_again(p);
     } while (grows);
-    KS_TRY(ks_pipeline_name(p, complete(p)));
+    return complete(p);
+}
+
+ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
+{
+    KS_TRY(ks_pipeline_name(p, find_spectrum(p)));
     ks_pipeline_warn(p);
     return KS_OK;
 }

@@ -105,14 +105,6 @@ double ks_fewest_products(const struct ks_spectrum_options *options, size_t n, s
 
 /* --- results --- */
 
-/* The trace from random vectors (minibatch_samples.c). */
-struct ks_trace_samples {
-    size_t rounds; /* vectors of each minibatch; 0: none were drawn           */
-    double value;  /* the trace                                               */
-    double se;     /* its standard error                                      */
-    double error;  /* half of the 99% interval around `value`         */
-};
-
 /* The error from few minibatches, after a few steps if minibatches may be added
  * (minibatch_samples.c). */
 struct ks_early_error {
@@ -205,7 +197,7 @@ struct ks_pipeline {
     const char *factors;  /* the file of vectors to be multiplied, for ks_pipeline_apply */
     bool finds_gradient;  /* the gradient is written, by ks_pipeline_apply          */
     bool by_layers;       /* the block of every layer is analyzed                   */
-    bool in_library;      /* messages do not name the checkpoint, and the operator is kept       */
+    bool in_library;      /* the operator and the checkpoint are kept                       */
 
     /* What is analyzed. */
     struct ks_checkpoint *checkpoint;
@@ -244,7 +236,8 @@ struct ks_pipeline {
     struct ks_eigenvectors vectors;
 };
 
-/* Messages of the following functions name the file that they are about. */
+/* Messages of the following functions name the file that they are about, but for those of
+ * ks_pipeline_pose and ks_pipeline_analyze. */
 
 /* KS_FORMAT if the file's name ends like weights of another framework (.safetensors, .npz,
  * .msgpack, .pt, ...) and it is not an HDF5 file; the message names the command that imports it. */
@@ -270,8 +263,6 @@ ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const c
  * residuals are within the tolerance, or up to the order; then a float64 product with each vector.
  * KS_NUMBER, KS_MEMORY. */
 ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output);
-/* The bytes of p->vectors, and of the Jacobi matrix's eigenvectors. */
-double ks_eigenvectors_bytes(const struct ks_pipeline *p);
 /* After that: KS_PARTIAL if the order was too small. */
 ks_status ks_eigenvectors_complete(const struct ks_pipeline *p);
 /* Prints p->rows: lines of a table, rows of CSV, or in JSON one object on a line, whose `layers` is
@@ -295,6 +286,8 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate);
 
 /* The null space, nodes and weights, and products in float64, from the operator p->a on. */
 ks_status ks_pipeline_from_operator(struct ks_pipeline *p);
+/* Of a loss that has bounds of its gradient: p->bounds. */
+ks_status ks_pipeline_measure_bounds(struct ks_pipeline *p);
 /* Adds the statistics to the spectrum. KS_MEMORY, KS_NUMBER. */
 ks_status ks_pipeline_statistics(struct ks_pipeline *p);
 /* Warns where products are wrong by more than 1e-3 of the largest |eigenvalue|, and names the layer
@@ -303,7 +296,8 @@ void ks_pipeline_warn(const struct ks_pipeline *p);
 
 /* problem.c */
 
-/* "CHECKPOINT: " in front of the message of a failure; KS_OK stays KS_OK. */
+/* "CHECKPOINT: " in front of the message of a failure, which the functions below do not have; KS_OK
+ * stays KS_OK. */
 ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status);
 /* Whether vectors are formed to be certified: only Lanczos vectors that are orthonormal can give
  * certificates, and the published code's are not. */
@@ -336,9 +330,6 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start);
 
 /* budget.c */
 
-/* The total bytes that an analysis which has already allocated `fixed` may use: --memory, but not
- * more than is free; without it half of what was free before `fixed` bytes were allocated. */
-double ks_budget_limit(const struct ks_pipeline *p, size_t fixed);
 /* Before anything large is allocated: KS_MEMORY if the analysis needs more than the limit, with the
  * size that is enough. `shapes`: the checkpoint, whose arrays take `bytes` and need not be there;
  * p->problem has the numbers of minibatches, p->budget the number of vectors to be multiplied. */
@@ -388,17 +379,17 @@ bool ks_minibatches_grow(struct ks_pipeline *p);
  * for each end that the tolerances name. For a checkpoint's operator, N > 1. Fails
  * as the operator does; KS_MEMORY, KS_NUMBER. */
 ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *lanczos);
-/* The bytes that this and ks_trace_sample take at most beside the operators of `threads`. */
-double ks_samples_bytes(const struct ks_pipeline *p, size_t threads);
 /* Draws vectors for the trace until its error is at most `tolerance` times |trace|, but at most
  * `most` >= 2 for each minibatch. `lanczos` holds Lanczos vectors of the operator. For a
  * checkpoint's operator. Fails as the operator does; KS_NUMBER if a product is not
  * finite; KS_MEMORY. */
 ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *lanczos, double tolerance,
                           size_t most);
-/* Replaces `trace`, `trace_lower`, `trace_upper` and, if it is there, `trace_se` in the statistics;
- * does nothing if no vectors were drawn. */
-void ks_trace_store(const struct ks_trace_samples *samples, struct ks_spectrum *spectrum);
+
+/* eigenvectors.c */
+
+/* p->vectors, from the operator on. */
+ks_status ks_eigenvectors_find(struct ks_pipeline *p);
 
 /* attributes.c */
 

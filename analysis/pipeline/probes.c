@@ -85,16 +85,13 @@ static ks_status take_first(const struct growth *g, struct ks_spectrum **first)
 {
     /* Where the Krylov space has ended, the order is larger than the steps. */
     size_t order = g->l->steps + (g->l->exhausted && g->l->steps < g->p->budget.dimension);
-    struct ks_spectrum *s = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *s = NULL;
 
-    KS_GO(ks_alloc(1, sizeof *s, &s));
-    KS_GO(ks_slq_room(s, 1, order));
-    KS_GO(ks_slq_store(g->l, 0, s));
+    KS_TRY(ks_alloc(1, sizeof *s, &s));
+    KS_TRY(ks_slq_room(s, 1, order));
+    KS_TRY(ks_slq_store(g->l, 0, s));
     *first = s, s = NULL;
-done:
-    ks_spectrum_free(s);
-    return status;
+    return KS_OK;
 }
 
 /* The candidates below the limit, and the limit. */
@@ -116,41 +113,35 @@ static void list_candidates(struct growth *g)
  * excess of larger ones is not computed. */
 static ks_status count_probes(struct growth *g, size_t *enough)
 {
-    struct ks_spectrum *first = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *first = NULL;
 
     memcpy(g->before, g->excess, sizeof g->before);
-    KS_GO(take_first(g, &first));
-    KS_GO(find_statistics(g, first, 1));
+    KS_TRY(take_first(g, &first));
+    KS_TRY(find_statistics(g, first, 1));
     g->ends = find_excess(g, first, ENDS);
     for (*enough = 0; *enough < g->n; ++*enough) {
-        KS_GO(find_statistics(g, first, g->probes[*enough]));
+        KS_TRY(find_statistics(g, first, g->probes[*enough]));
         g->excess[*enough] = fmax(g->ends, find_excess(g, first, OTHERS));
         if (g->excess[*enough] <= 1)
             break;
     }
-done:
-    ks_spectrum_free(first);
-    return status;
+    return KS_OK;
 }
 
 /* Marks what the most probes would not reach. */
 static ks_status find_hopeless(struct growth *g)
 {
     const struct ks_tolerances *t = &g->p->options->tolerances;
-    struct ks_spectrum *first = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *first = NULL;
 
-    KS_GO(take_first(g, &first));
+    KS_TRY(take_first(g, &first));
     for (unsigned group = ENDS; group <= OTHERS; group++) {
-        KS_GO(find_statistics(g, first, group == ENDS ? 1 : g->p->options->probes));
+        KS_TRY(find_statistics(g, first, group == ENDS ? 1 : g->p->options->probes));
         for (size_t i = 0; i < t->n; i++)
             if ((ks_tolerance_end(&t->list[i]) != 0) == (group == ENDS))
                 g->hopeless[i] = !(ks_tolerance_width(&t->list[i], first) <= t->list[i].most);
     }
-done:
-    ks_spectrum_free(first);
-    return status;
+    return KS_OK;
 }
 
 static ks_status step_to(const struct growth *g, size_t steps)
@@ -282,35 +273,50 @@ static ks_status add_probes(struct growth *g, size_t order, size_t planned)
     return KS_OK;
 }
 
+/* The most steps and probes, without numbers. */
+static ks_status count_most(struct growth *g, size_t vectors)
+{
+    struct ks_pipeline *p = g->p;
+
+    g->l->steps = g->l->order;
+    KS_TRY(allocate(g, p->options->order));
+    if (ks_pipeline_has_certificates(p))
+        KS_TRY(ks_certificates_take(&p->certificates, g->l));
+    if (p->options->tolerances.n > 0 && p->problem.minibatches > 1)
+        KS_TRY(ks_early_error(p, g->l));
+    return g->trace ? ks_trace_sample(p, g->l, g->trace->most, vectors) : KS_OK;
+}
+
 ks_status ks_probes_run(struct ks_pipeline *p)
 {
     enum { LEAST = 2 }; /* vectors for the trace */
     const struct ks_spectrum_options *o = p->options;
     struct growth g = {.p = p, .trace = find_trace(p), .least = INFINITY};
+    KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
     size_t order, planned;
-    ks_status status = KS_OK;
 
-    KS_GO(ks_lanczos_new(p->a, o->order, p->budget.basis_f32, &g.l));
+    KS_TRY(ks_lanczos_new(p->a, o->order, p->budget.basis_f32, &l));
+    g.l = l;
     g.l->products_f32 = o->products_f32;
     g.l->published = o->published;
-    KS_GO(plan(&g, &order, &planned));
+    if (ks_counting())
+        return count_most(&g, LEAST);
+    KS_TRY(plan(&g, &order, &planned));
     if (ks_pipeline_is_short(p))
-        goto done;
-    KS_GO(allocate(&g, order));
+        return KS_OK;
+    KS_TRY(allocate(&g, order));
     p->spectrum->probes = 0;
-    KS_GO(finish(&g));
+    KS_TRY(finish(&g));
     if (g.trace) /* as long as the Lanczos vectors of the first probe are there */
-        KS_GO(ks_trace_sample(p, g.l, g.trace->most, o->probes > LEAST ? o->probes : LEAST));
-    KS_GO(add_probes(&g, order, planned));
+        KS_TRY(ks_trace_sample(p, g.l, g.trace->most, o->probes > LEAST ? o->probes : LEAST));
+    KS_TRY(add_probes(&g, order, planned));
     if (p->gradient) {
-        KS_GO(ks_lanczos_start_at(g.l, p->gradient));
-        KS_GO(step_to(&g, order));
-        KS_GO(finish(&g));
+        KS_TRY(ks_lanczos_start_at(g.l, p->gradient));
+        KS_TRY(step_to(&g, order));
+        KS_TRY(finish(&g));
         p->spectrum->gradient = true;
     }
-done:
-    ks_lanczos_free(g.l);
-    return status;
+    return KS_OK;
 }
 
 /* --- how many products --- */

@@ -21,7 +21,7 @@ ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
     const bool overflow = status == KS_NUMBER && o->products_f32 && !o->published;
     char text[1024];
 
-    if (status == KS_OK || p->in_library)
+    if (status == KS_OK)
         return status;
     snprintf(text, sizeof text, "%s", ks_error_text());
     return ks_fail(
@@ -67,7 +67,7 @@ void ks_pipeline_fill_problem(struct ks_pipeline *p, int layer)
     q->arrays = *o->arrays ? o->arrays : NULL;
 }
 
-static ks_status pose_loss(struct ks_pipeline *p, int layer)
+ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer)
 {
     const struct ks_spectrum_options *o = p->options;
     struct ks_problem *q = &p->problem;
@@ -85,18 +85,12 @@ static ks_status pose_loss(struct ks_pipeline *p, int layer)
     return KS_OK;
 }
 
-ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer)
-{
-    return ks_pipeline_name(p, pose_loss(p, layer));
-}
-
 /* Also after the gradient, which has the scale of the loss. */
 ks_status ks_pipeline_pose_products(struct ks_pipeline *p)
 {
     if (p->options->published) /* the published code divides its products by N twice */
         p->problem.scale /= (double)ks_problem_minibatches(&p->problem);
-    return ks_pipeline_name(
-        p, ks_null_space_new(&p->problem, p->options->kind, p->selection, &p->space));
+    return ks_null_space_new(&p->problem, p->options->kind, p->selection, &p->space);
 }
 
 ks_status ks_pipeline_pose(struct ks_pipeline *p, int layer)
@@ -115,22 +109,19 @@ ks_status ks_pipeline_make_block(struct ks_pipeline *p)
     return ks_block_new(ks_operator_share(p->full), p->selection, &p->a);
 }
 
-static ks_status keep_activations(struct ks_pipeline *p)
-{
-    const size_t limit = p->budget.kept;
-
-    KS_TRY(ks_operator_prepare(p->a, limit));
-    p->budget.kept = ks_operator_kept(p->a);
-    p->budget.spare = limit > p->budget.kept ? limit - p->budget.kept : 0;
-    return KS_OK;
-}
-
 ks_status ks_pipeline_make_operator(struct ks_pipeline *p)
 {
+    struct ks_budget *b = &p->budget;
+    size_t limit;
+
     KS_TRY(ks_budget_divide(p));
-    KS_TRY(ks_pipeline_name(p, ks_pipeline_make_block(p)));
+    KS_TRY(ks_pipeline_make_block(p));
     ks_monitor_set(p);
-    return ks_pipeline_name(p, keep_activations(p));
+    limit = b->kept;
+    KS_TRY(ks_operator_prepare(p->a, limit));
+    b->kept = ks_operator_kept(p->a);
+    b->spare = limit > b->kept ? limit - b->kept : 0;
+    return KS_OK;
 }
 
 /* --- the gradient as a start vector --- */
@@ -160,13 +151,16 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
 {
     const struct ks_selection *selection = problem->selection;
     const struct ks_checkpoint *c = problem->checkpoint;
-    double *g = NULL, *block = NULL, loss, norm;
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
+    KS_OWNED double *block = NULL;
+    double *g, loss, norm;
 
     *start = NULL;
-    KS_GO(ks_alloc(selection->of, sizeof *g, &g));
-    KS_GO(ks_alloc(selection->n, sizeof *block, &block));
-    KS_GO(ks_gradient(problem, &loss, g));
+    KS_TRY(ks_arena_numbers(&arena, selection->of, &g));
+    KS_TRY(ks_gradient(problem, &loss, g));
+    if (ks_counting())
+        return KS_OK;
+    KS_TRY(ks_alloc(selection->n, sizeof *block, &block));
     if (problem->kind->spheres)
         project(&c->critic, g);
     if (problem->kind->moving)
@@ -175,13 +169,10 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
     ks_selection_gather(selection, g, block);
     norm = cblas_dnrm2((int)selection->n, block, 1);
     if (!isfinite(norm))
-        status = ks_fail(KS_NUMBER, "the gradient holds a NaN or an infinity");
-    else if (norm > 0)
+        return ks_fail(KS_NUMBER, "the gradient holds a NaN or an infinity");
+    if (norm > 0)
         *start = block, block = NULL;
-done:
-    free(g);
-    free(block);
-    return status;
+    return KS_OK;
 }
 
 /* --- what the statistics need --- */
@@ -213,6 +204,7 @@ struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p)
         .gradient = o->gradient_probe,
         .count_above = o->count_above,
         .certificates = ks_pipeline_has_certificates(p) ? &p->certificates : NULL,
+        .trace = p->trace.rounds > 0 ? &p->trace : NULL,
         .published = o->published};
 
     if (kind) {

@@ -113,12 +113,11 @@ static void bring_to_front(struct ks_checkpoint *c, size_t minibatch)
 static ks_status check_memory(struct ks_pipeline *p, struct ks_h5 *h5)
 {
     const struct ks_spectrum_options *o = p->options;
-    struct ks_checkpoint *shapes = NULL;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *shapes = NULL;
     struct ks_problem *q = &p->problem;
     double bytes;
-    ks_status status = KS_OK;
 
-    KS_GO(name_memory(p, ks_checkpoint_shapes(h5, &bytes, &shapes)));
+    KS_TRY(name_memory(p, ks_checkpoint_shapes(h5, &bytes, &shapes)));
     q->minibatches = o->batch > 0                                         ? 1
                      : o->batches > 0 && o->batches < shapes->minibatches ? o->batches
                                                                           : shapes->minibatches;
@@ -126,10 +125,8 @@ static ks_status check_memory(struct ks_pipeline *p, struct ks_h5 *h5)
         (void)ks_vectors_read_open(p->factors_file, ks_networks_parameters(&shapes->critic),
                                    &p->budget.vectors, NULL);
     p->budget.image = h5->image_size;
-    KS_GO(ks_budget_check(p, shapes, bytes));
-done:
-    ks_checkpoint_free(shapes);
-    return status;
+    KS_TRY(ks_budget_check(p, shapes, bytes));
+    return KS_OK;
 }
 
 static ks_status read_arrays(struct ks_pipeline *p, struct ks_h5 *h5)
@@ -143,20 +140,18 @@ static ks_status read_arrays(struct ks_pipeline *p, struct ks_h5 *h5)
 
 static ks_status read_files(struct ks_pipeline *p)
 {
-    struct ks_h5 *own = NULL, *h5 = p->file;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *own = NULL;
+    struct ks_h5 *h5 = p->file;
 
-    KS_GO(ks_foreign_check(p->path));
+    KS_TRY(ks_foreign_check(p->path));
     if (!h5) {
-        KS_GO(ks_h5_open(p->path, "kappascope-checkpoint", &own));
+        KS_TRY(ks_h5_open(p->path, "kappascope-checkpoint", &own));
         h5 = own;
     }
     if (p->factors)
-        KS_GO(ks_h5_open(p->factors, "kappascope-vector", &p->factors_file));
-    KS_GO(read_arrays(p, h5));
-done:
-    ks_h5_close(own);
-    return status;
+        KS_TRY(ks_h5_open(p->factors, "kappascope-vector", &p->factors_file));
+    KS_TRY(read_arrays(p, h5));
+    return KS_OK;
 }
 
 ks_status ks_pipeline_open(struct ks_pipeline *p)

@@ -169,12 +169,12 @@ static ks_status find_stretch(struct curvature *h)
     static const double FAR = 40, MOST = 90; /* binary orders of magnitude */
     struct ks_checkpoint first = *h->problem->checkpoint;
     struct ks_problem problem = *h->problem;
-    struct ks_operator *a = NULL;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *a = NULL;
     struct ks_rng rng = ks_rng_start(0, 0);
-    struct ks_selection *block = NULL;
-    double *v = NULL, *product, *selected, order;
+    KS_OWNED_BY(ks_selection_free) struct ks_selection *block = NULL;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
+    double *v, *product, *selected, order;
     size_t n;
-    ks_status status = KS_OK;
 
     h->stretch = 1;
     if (sizeof(real) == sizeof(double))
@@ -184,25 +184,23 @@ static ks_status find_stretch(struct curvature *h)
     problem.checkpoint = &first;
     problem.weight_decay = 0;
     problem.scale = 1 / h->primal->unit;
-    KS_GO(h->kind == GGN ? ks_ggn_new_f64(&problem, &a) : ks_hessian_new_f64(&problem, &a));
-    KS_GO(ks_operator_prepare(a, 0));
-    KS_GO(ks_selection_new(h->problem, false, &block));
-    KS_GO(ks_alloc(3 * n, sizeof *v, &v));
+    KS_TRY(h->kind == GGN ? ks_ggn_new_f64(&problem, &a) : ks_hessian_new_f64(&problem, &a));
+    KS_TRY(ks_operator_prepare(a, 0));
+    KS_TRY(ks_selection_new(h->problem, false, &block));
+    KS_TRY(ks_arena_numbers(&arena, 3 * n, &v));
+    if (ks_counting())
+        return KS_OK;
     product = v + n;
     selected = product + n;
     for (size_t i = 0; i < block->n; i++)
         selected[i] = ks_rng_normal(&rng);
     ks_selection_scatter(block, selected, v);
-    KS_GO(ks_operator_apply(a, v, product));
+    KS_TRY(ks_operator_apply(a, v, product));
     ks_selection_gather(block, product, selected);
     order = log2(cblas_dnrm2((int)block->n, selected, 1) / cblas_dnrm2((int)n, v, 1));
     if (isfinite(order) && fabs(order) > FAR)
         h->stretch = exp2(-fmin(fmax(round(0.75 * order), -MOST), MOST));
-done:
-    ks_operator_free(a);
-    ks_selection_free(block);
-    free(v);
-    return status;
+    return KS_OK;
 }
 
 /* Allocates what is kept between products: the inputs if they fit in `memory` bytes, and then what
@@ -251,12 +249,10 @@ static void prepare_worker(struct curvature *h, size_t k)
 }
 
 /* Computes every pair once: the inputs, the gradient, and what tangents read. */
-static ks_status curvature_prepare(void *self, size_t memory)
+static void compute_all(struct curvature *h)
 {
-    struct curvature *h = self;
-    size_t pairs = h->critics * h->n, folded = h->critics * h->arch->parameters;
+    const size_t folded = h->critics * h->arch->parameters;
 
-    KS_TRY(allocate_kept(h, memory));
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
     for (size_t k = 0; k < h->n_workers; k++)
         prepare_worker(h, k);
@@ -265,8 +261,17 @@ static ks_status curvature_prepare(void *self, size_t memory)
             h->bar[i] += h->worker[k].gradient[i];
         h->worker[k].gradient = NULL;
     }
+}
+
+static ks_status curvature_prepare(void *self, size_t memory)
+{
+    struct curvature *h = self;
+
+    KS_TRY(allocate_kept(h, memory));
+    if (!ks_counting())
+        compute_all(h);
     ks_arena_free(&h->gradients);
-    if (h->n_kept == pairs)
+    if (h->n_kept == h->critics * h->n)
         ks_arena_free(&h->passes);
     return KS_OK;
 }
@@ -389,39 +394,6 @@ static ks_status set_shapes(const struct ks_problem *problem, struct curvature *
                        &h->net);
 }
 
-/* While find_stretch works: this operator has its parameters in float64 only. */
-static ks_status stretch_bytes(const struct ks_problem *problem, const struct ks_primal *primal,
-                               double *bytes)
-{
-    struct ks_problem first = *problem;
-    struct ks_operator_bytes one;
-    const double n = (double)ks_networks_parameters(&problem->checkpoint->critic);
-
-    first.minibatches = 1;
-    KS_TRY(ks_curvature_bytes_f64(&first, &one));
-    *bytes = ks_primal_bytes(primal) + one.most + 4 * n * sizeof(double);
-    return KS_OK;
-}
-
-ks_status KS(curvature_bytes)(const struct ks_problem *problem, struct ks_operator_bytes *bytes)
-{
-    struct curvature h = {.kind = HESSIAN};
-    ks_status status = KS_OK;
-
-    *bytes = (struct ks_operator_bytes){.made = 0};
-    KS_GO(ks_primal_new_shapes(problem, false, &h.primal));
-    KS_GO(set_shapes(problem, &h));
-    if (sizeof(real) == sizeof(float))
-        KS_GO(stretch_bytes(problem, h.primal, &bytes->most));
-    bytes->made = ks_primal_bytes(h.primal) + (double)ks_arena_count(lay_out, &h) +
-                  (double)ks_arena_count(lay_out_passes, &h) +
-                  (double)ks_arena_count(lay_out_gradients, &h);
-    bytes->most = fmax(bytes->most, bytes->made);
-done:
-    curvature_clear(&h);
-    return status;
-}
-
 static ks_status build(const struct ks_problem *problem, enum kind kind, struct curvature *h)
 {
     h->problem = problem;
@@ -432,8 +404,9 @@ static ks_status build(const struct ks_problem *problem, enum kind kind, struct 
     KS_TRY(ks_arena_make(&h->arena, lay_out, h));
     KS_TRY(ks_arena_make(&h->passes, lay_out_passes, h));
     KS_TRY(ks_arena_make(&h->gradients, lay_out_gradients, h));
-    to_real(h->critics * ks_arch_extended(h->arch),
-            h->primal->w + h->first * ks_arch_extended(h->arch), h->w);
+    if (!ks_counting())
+        to_real(h->critics * ks_arch_extended(h->arch),
+                h->primal->w + h->first * ks_arch_extended(h->arch), h->w);
     return KS_OK;
 }
 
@@ -444,17 +417,14 @@ static ks_status curvature_new(const struct ks_problem *problem, enum kind kind,
                                                  .kept = curvature_kept,
                                                  .apply = curvature_apply,
                                                  .free = curvature_free};
-    ks_status status = KS_OK;
-    struct ks_operator *a = NULL;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *a = NULL;
 
     *out = NULL;
-    KS_GO(ks_operator_new(&CURVATURE, sizeof(struct curvature), &a));
-    KS_GO(build(problem, kind, a->self));
+    KS_TRY(ks_operator_new(&CURVATURE, sizeof(struct curvature), &a));
+    KS_TRY(build(problem, kind, a->self));
     a->n = ks_networks_parameters(&problem->checkpoint->critic);
     *out = a, a = NULL;
-done:
-    ks_operator_free(a);
-    return status;
+    return KS_OK;
 }
 
 ks_status KS(hessian_new)(const struct ks_problem *problem, struct ks_operator **a)

@@ -414,7 +414,7 @@ double ks_statistic_abs_max(const struct ks_spectrum *s)
                 fabs(ks_statistic_value(s, KS_STAT_LAMBDA_MIN)));
 }
 
-void ks_statistic_add(struct ks_spectrum *s, const char *name, const char *suffix, double value)
+static void add_column(struct ks_spectrum *s, const char *name, const char *suffix, double value)
 {
     char full[KS_ATTRIBUTE_NAME];
 
@@ -422,9 +422,15 @@ void ks_statistic_add(struct ks_spectrum *s, const char *name, const char *suffi
     ks_attribute_add_number(&s->statistics, full, value);
 }
 
+void ks_statistic_add(struct ks_spectrum *s, enum ks_statistic_id id, const char *suffix,
+                      double value)
+{
+    add_column(s, ks_catalogue[id].name, suffix, value);
+}
+
 void ks_statistic_add_interval(struct ks_spectrum *s, enum ks_statistic_id id, const char *suffix,
                                struct ks_interval interval)
 {
-    ks_statistic_add(s, ks_catalogue[id].lower, suffix, interval.lower);
-    ks_statistic_add(s, ks_catalogue[id].upper, suffix, interval.upper);
+    add_column(s, ks_catalogue[id].lower, suffix, interval.lower);
+    add_column(s, ks_catalogue[id].upper, suffix, interval.upper);
 }

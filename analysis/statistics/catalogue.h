@@ -164,8 +164,8 @@ struct ks_interval ks_statistic_resolved(enum ks_statistic_id id, struct ks_inte
 /* The largest absolute eigenvalue that was found. */
 double ks_statistic_abs_max(const struct ks_spectrum *spectrum);
 
-/* Add NAME and a suffix, and the two ends of a statistic's interval. */
-void ks_statistic_add(struct ks_spectrum *spectrum, const char *name, const char *suffix,
+/* Add a statistic, and the two ends of its interval, with a suffix behind their names. */
+void ks_statistic_add(struct ks_spectrum *spectrum, enum ks_statistic_id id, const char *suffix,
                       double value);
 void ks_statistic_add_interval(struct ks_spectrum *spectrum, enum ks_statistic_id id,
                                const char *suffix, struct ks_interval interval);

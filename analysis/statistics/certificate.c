@@ -47,14 +47,6 @@ static void lay_out(struct ks_arena *arena, void *object)
     }
 }
 
-double ks_certify_bytes(size_t n, size_t quotients, bool gradient)
-{
-    struct ks_certificates c = {.n = n};
-    struct pass p = {.c = &c, .minibatches = quotients, .gradient = gradient};
-
-    return (double)ks_arena_count(lay_out, &p);
-}
-
 /* The random vector is scaled by a power of two such that its product is of order 1, judging by the
  * products of the run: then no entry of the product underflows to zero. If all products of the run
  * are zero, the largest scale shows whether the operator is zero. */
@@ -80,7 +72,8 @@ static ks_status allocate(struct pass *p)
         p->v[k] = p->c->vector[k].formed ? p->c->vector[k].y : NULL;
     p->v[TRIAL] = p->c->basis ? p->trial : NULL;
     p->v[GRADIENT] = p->c->gradient;
-    draw_trial(p);
+    if (!ks_counting())
+        draw_trial(p);
     return KS_OK;
 }
 
@@ -200,42 +193,44 @@ static ks_status judge(struct pass *p)
     return KS_OK;
 }
 
+static void pass_clear(struct pass *p)
+{
+    ks_minibatches_clear(&p->set);
+    ks_arena_free(&p->arena);
+}
+
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem, size_t memory)
 {
     const size_t n = problem->minibatches;
+    KS_CLEARED_BY(pass_clear)
     struct pass p = {.c = c,
                      .problem = problem,
                      .minibatches = n,
                      .gradient = c->gradient,
                      .set = {.problem = problem, .n = c->n, .memory = memory}};
     struct ks_minibatch_products products = {VECTORS, p.v, p.quotient, p.image};
-    ks_status status = KS_OK;
 
-    KS_GO(ks_minibatches_new(&p.set, n));
-    KS_GO(allocate(&p));
-    KS_GO(ks_minibatches_multiply(&p.set, 0, n, &products));
+    KS_TRY(ks_minibatches_new(&p.set, n));
+    KS_TRY(allocate(&p));
+    KS_TRY(ks_minibatches_multiply(&p.set, 0, n, &products));
+    if (ks_counting())
+        return KS_OK;
     products.vectors = HELD_OUT_VECTORS;
     products.image = NULL;
-    KS_GO(ks_minibatches_multiply(&p.set, n, n + c->held_out, &products));
-    KS_GO(add_decay(&p));
-    KS_GO(judge(&p));
-done:
-    ks_minibatches_clear(&p.set);
-    ks_arena_free(&p.arena);
-    return status;
+    KS_TRY(ks_minibatches_multiply(&p.set, n, n + c->held_out, &products));
+    KS_TRY(add_decay(&p));
+    return judge(&p);
 }
 
 ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a)
 {
-    struct pass p = {.c = c, .gradient = c->gradient};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(pass_clear) struct pass p = {.c = c, .gradient = c->gradient};
 
-    KS_GO(allocate(&p));
+    KS_TRY(allocate(&p));
+    if (ks_counting())
+        return KS_OK;
     for (size_t k = 0; k < VECTORS; k++)
         if (p.v[k])
-            KS_GO(ks_operator_apply(a, p.v[k], p.image[k]));
-    KS_GO(judge(&p));
-done:
-    ks_arena_free(&p.arena);
-    return status;
+            KS_TRY(ks_operator_apply(a, p.v[k], p.image[k]));
+    return judge(&p);
 }

@@ -74,25 +74,15 @@ struct ks_certificates {
  * KS_MEMORY. */
 ks_status ks_certificates_new(size_t order, struct ks_certificates *c);
 void ks_certificates_clear(struct ks_certificates *c);
-/* The bytes that ks_certificates_new allocates, mostly six vectors; `c` has what the caller sets.
- */
-double ks_certificates_bytes(size_t order, struct ks_certificates c);
-
 /* Forms the vectors of a finished probe and keeps each that is the best so far.
  * KS_MEMORY, KS_NUMBER. */
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *lanczos);
-/* The bytes that it takes at most after so many steps, with so many explicit null directions. */
-double ks_certificates_take_bytes(size_t steps, size_t directions);
-
 /* Computes one float64 product of the analyzed operator with each vector, with the gradient if it
  * is set, and with a random vector v that tests Z: as A is symmetric, Z'A v = 0 with positive
  * probability only if A Z = 0. The products share one pass over the minibatches. `memory`: the
  * bytes of a minibatch's activations that a thread may keep between the products. Fails
  * as the operator does. */
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem, size_t memory);
-/* The bytes that it takes at most beside `c` and the operators, with as many minibatches as
- * `quotients`. */
-double ks_certify_bytes(size_t n, size_t quotients, bool gradient);
 /* ks_certify for an operator that is not a mean over minibatches: one product of `a`, in float64,
  * with each vector; data_se is NaN. Fails as the operator does. */
 ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a);

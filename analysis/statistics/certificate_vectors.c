@@ -26,18 +26,13 @@ static void lay_out(struct ks_arena *arena, void *object)
     c->null_weight = KS_TAKE(arena, c->probes + 1, double);
 }
 
-static void size_for(size_t order, struct ks_certificates *c)
-{
-    c->prefixes = order > 0 ? (order - 1) / c->prefix : 0;
-}
-
 ks_status ks_certificates_new(size_t order, struct ks_certificates *c)
 {
-    size_for(order, c);
+    c->prefixes = order > 0 ? (order - 1) / c->prefix : 0;
     if (c->basis && c->basis->dimension == 0)
         c->basis = NULL;
     KS_TRY(ks_arena_make(&c->arena, lay_out, c));
-    for (size_t i = 0; i < c->probes * (c->prefixes + 1); i++)
+    for (size_t i = 0; i < c->probes * (c->prefixes + 1) && !ks_counting(); i++)
         c->sigma[i] = c->length[i] = NAN;
     return KS_OK;
 }
@@ -45,12 +40,6 @@ ks_status ks_certificates_new(size_t order, struct ks_certificates *c)
 void ks_certificates_clear(struct ks_certificates *c)
 {
     ks_arena_free(&c->arena);
-}
-
-double ks_certificates_bytes(size_t order, struct ks_certificates c)
-{
-    size_for(order, &c);
-    return (double)ks_arena_count(lay_out, &c);
 }
 
 /* The small matrices and vectors of one probe. */
@@ -70,7 +59,6 @@ struct forming {
     double *entries; /* [steps + 1, CHUNK] of the Lanczos vectors at dead coordinates     */
     double *sum;     /* [steps + 1, steps + 1] the term of C'C from dead coordinates        */
     double *weight;  /* [steps + 1] of a combination                                      */
-    struct ks_arena arena; /* all of these. Owned                                         */
 };
 
 static void lay_out_forming(struct ks_arena *arena, void *object)
@@ -88,13 +76,6 @@ static void lay_out_forming(struct ks_arena *arena, void *object)
     f->entries = KS_TAKE(arena, f->dead ? size * CHUNK : 0, double);
     f->sum = KS_TAKE(arena, f->dead ? size * size : 0, double);
     f->weight = KS_TAKE(arena, size, double);
-}
-
-double ks_certificates_take_bytes(size_t steps, size_t directions)
-{
-    struct forming f = {.steps = steps, .directions = directions, .dead = true};
-
-    return (double)ks_arena_count(lay_out_forming, &f) + ks_deflated_sigma_bytes(steps);
 }
 
 /* f->gram += the term of C'C from the explicit directions. */
@@ -152,6 +133,8 @@ static ks_status find_sigma(struct forming *f)
     const struct ks_certificates *c = f->c;
     const size_t size = l->steps + 1, at = l->probe * (c->prefixes + 1);
 
+    if (ks_counting())
+        return ks_deflated_sigma(&(struct ks_jacobi){.m = l->steps}, NULL, NULL, NULL);
     for (size_t k = 0; k <= c->prefixes; k++) {
         const bool all = k == c->prefixes || (k + 1) * c->prefix > l->steps;
         const struct ks_jacobi t = {all ? l->steps : (k + 1) * c->prefix, l->alpha, l->beta};
@@ -196,6 +179,7 @@ static void form(struct forming *f, int which, double criterion, const double *s
 
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *l)
 {
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     const size_t m = l->steps;
     struct forming f = {.c = c,
@@ -204,16 +188,16 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
                         .directions = c->basis ? c->basis->n_directions : 0,
                         .dead = c->basis && c->basis->n_dead > 0,
                         .rows = m + !l->exhausted};
-    ks_status status = KS_OK;
 
-    KS_GO(ks_arena_make(&f.arena, lay_out_forming, &f));
-    find_gram(&f);
-    KS_GO(find_sigma(&f));
-    KS_GO(ks_jacobi_vectors(&t, f.theta, f.s));
+    KS_TRY(ks_arena_make(&arena, lay_out_forming, &f));
+    if (!ks_counting())
+        find_gram(&f);
+    KS_TRY(find_sigma(&f));
+    if (ks_counting())
+        return KS_OK;
+    KS_TRY(ks_jacobi_vectors(&t, f.theta, f.s));
     form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false);
     form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false);
     form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->prefixes + 1) + c->prefixes], f.flat, true);
-done:
-    ks_arena_free(&f.arena);
-    return status;
+    return KS_OK;
 }

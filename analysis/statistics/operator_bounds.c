@@ -65,23 +65,20 @@ static double find_floor(const struct ks_statistics_inputs *t, size_t n_probes,
 static void find_null(const struct ks_statistics_inputs *t, struct ks_bounds *k)
 {
     const struct ks_null *null = t->null;
+    const struct ks_nullity nullity = ks_nullity_find(t);
+    const struct ks_certificates *c = t->certificates;
 
     k->null_dimension = k->null_residual = k->dead_dimension = NAN;
-    k->least_nullity = t->operator_rank > 0 && t->operator_rank < t->n ? t->n - t->operator_rank
-                                                                       : 0;
+    k->least_nullity = nullity.least_nullity;
     if (!null)
         return;
     k->null_residual = k->abs_max > 0 ? null->product / k->abs_max : NAN;
-    if (t->shift == 0 && !(t->certificates && t->certificates->refuted))
-        k->null = null->dimension + null->dead;
-    if (k->null > 0 && t->certificates && t->certificates->basis) {
-        k->null = t->certificates->basis->dimension;
-        k->null_known = true;
-    }
+    k->null = c && c->refuted ? 0 : nullity.directions;
+    k->null_known = k->null > 0 && c && c->basis;
     k->null_dimension = fmax((double)null->dimension, (double)k->least_nullity);
     /* The nullity from the rank of the operator includes dead coordinates: only those beyond it are
      * counted in addition. */
-    k->dead_dimension = t->certificates && t->certificates->refuted ? 0 : (double)null->dead;
+    k->dead_dimension = c && c->refuted ? 0 : (double)null->dead;
     k->dead_dimension -= fmin(k->null_dimension - (double)null->dimension, k->dead_dimension);
 }
 

@@ -12,6 +12,14 @@
 struct ks_certificates;
 struct ks_null;
 
+/* The trace from random vectors of its own (pipeline/minibatch_samples.c). */
+struct ks_trace_samples {
+    size_t rounds; /* vectors of each minibatch; 0: none were drawn */
+    double value;  /* the trace                                     */
+    double se;     /* its standard error                            */
+    double error;  /* half of the 99% interval around `value`       */
+};
+
 /* What the statistics need besides the spectrum. */
 struct ks_statistics_inputs {
     size_t n;             /* dimension of the operator                                        */
@@ -24,6 +32,7 @@ struct ks_statistics_inputs {
     double exact_error;   /* for an exact spectrum: the measured error of its products; 0 in f64  */
     bool gradient; /* a probe at the gradient was requested; it does not exist if that is zero  */
     const struct ks_certificates *certificates; /* NULL: none were computed                     */
+    const struct ks_trace_samples *trace;       /* NULL: the trace follows from the spectrum    */
     /* The Lanczos iteration of the published code: the Ritz values of prefixes get uniform weights,
      * the caller has already given the full run uniform weights (ks_statistics_unweight), and
      * statistics that need weights or an orthonormal basis are left out. */

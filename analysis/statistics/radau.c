@@ -32,30 +32,27 @@ ks_status ks_radau_new(size_t m, const double *alpha, const double *beta, bool e
                        struct ks_radau **radau)
 {
     const struct ks_jacobi t = {m, alpha, beta};
-    ks_status status = KS_OK;
-    struct ks_radau *r = NULL;
+    KS_OWNED_BY(ks_radau_free) struct ks_radau *r = NULL;
 
     assert(m > 0);
     *radau = NULL;
-    KS_GO(ks_alloc(1, sizeof *r, &r));
-    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->theta));
-    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->weight));
-    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->residual));
-    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->alpha));
-    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->beta));
-    KS_GO(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->node));
-    KS_GO(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->beside));
-    KS_GO(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->scratch));
+    KS_TRY(ks_alloc(1, sizeof *r, &r));
+    KS_TRY(ks_pool_alloc(&r->pool, m, sizeof(double), &r->theta));
+    KS_TRY(ks_pool_alloc(&r->pool, m, sizeof(double), &r->weight));
+    KS_TRY(ks_pool_alloc(&r->pool, m, sizeof(double), &r->residual));
+    KS_TRY(ks_pool_alloc(&r->pool, m, sizeof(double), &r->alpha));
+    KS_TRY(ks_pool_alloc(&r->pool, m, sizeof(double), &r->beta));
+    KS_TRY(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->node));
+    KS_TRY(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->beside));
+    KS_TRY(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->scratch));
     r->m = m;
     r->ended = ended;
     memcpy(r->alpha, alpha, m * sizeof(double));
     memcpy(r->beta, beta, m * sizeof(double));
-    KS_GO(ks_jacobi_ritz(&t, r->theta, r->weight, r->residual));
+    KS_TRY(ks_jacobi_ritz(&t, r->theta, r->weight, r->residual));
     r->size = fmax(fabs(r->theta[0]), fabs(r->theta[m - 1]));
     *radau = r, r = NULL;
-done:
-    ks_radau_free(r);
-    return status;
+    return KS_OK;
 }
 
 /* One implicit QL sweep with Wilkinson's shift over rows low .. high of the tridiagonal matrix

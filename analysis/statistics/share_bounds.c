@@ -58,31 +58,28 @@ static void set_fractions(struct ks_share_bounds *b)
 
 ks_status ks_share_bounds_new(const struct ks_shares_input *in, struct ks_share_bounds **bounds)
 {
-    ks_status status = KS_OK;
-    struct ks_share_bounds *b = NULL;
+    KS_OWNED_BY(ks_share_bounds_free) struct ks_share_bounds *b = NULL;
     size_t steps = 0;
 
     assert(in->probes > 0 && in->n_null <= in->n && in->least_nullity <= in->n);
     *bounds = NULL;
     for (size_t p = 0; p < in->probes; p++)
         steps += in->probe[p].steps;
-    KS_GO(ks_alloc(1, sizeof *b, &b));
+    KS_TRY(ks_alloc(1, sizeof *b, &b));
     b->in = in;
     b->others = in->n - in->n_null;
     b->zeros = in->least_nullity > in->n_null ? in->least_nullity - in->n_null : 0;
-    KS_GO(ks_pool_alloc(&b->pool, in->probes, sizeof(struct ks_radau *), &b->radau));
-    KS_GO(ks_pool_alloc(&b->pool, in->probes, sizeof(double), &b->fraction));
-    KS_GO(ks_pool_alloc(&b->pool, steps, sizeof(double), &b->size));
-    KS_GO(ks_pool_alloc(&b->pool, steps, sizeof *b->span, &b->span));
+    KS_TRY(ks_pool_alloc(&b->pool, in->probes, sizeof(struct ks_radau *), &b->radau));
+    KS_TRY(ks_pool_alloc(&b->pool, in->probes, sizeof(double), &b->fraction));
+    KS_TRY(ks_pool_alloc(&b->pool, steps, sizeof(double), &b->size));
+    KS_TRY(ks_pool_alloc(&b->pool, steps, sizeof *b->span, &b->span));
     for (size_t p = 0; p < in->probes; p++)
-        KS_GO(ks_radau_new(in->probe[p].steps, in->probe[p].alpha, in->probe[p].beta,
-                           in->probe[p].ended, &b->radau[p]));
+        KS_TRY(ks_radau_new(in->probe[p].steps, in->probe[p].alpha, in->probe[p].beta,
+                            in->probe[p].ended, &b->radau[p]));
     list_ritz(b);
     set_fractions(b);
     *bounds = b, b = NULL;
-done:
-    ks_share_bounds_free(b);
-    return status;
+    return KS_OK;
 }
 
 /* The mean over the probes of the bounds of the weight of a set, which ends at x; `null`: the set

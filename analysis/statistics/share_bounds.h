@@ -59,6 +59,7 @@ struct ks_share_bounds {
  * does. */
 ks_status ks_share_bounds_new(const struct ks_shares_input *in, struct ks_share_bounds **bounds);
 void ks_share_bounds_free(struct ks_share_bounds *bounds); /* NULL is fine */
+KS_OWNER(ks_share_bounds_free, struct ks_share_bounds *)
 
 /* *mu = [L', U']: bounds of the weight of [-x, x] off the known null space, as a share of all
  * weight off it, averaged over the probes; 0 for x < 0. x is not widened for rounding. */
@@ -132,6 +133,7 @@ struct ks_radau {
 ks_status ks_radau_new(size_t m, const double *alpha, const double *beta, bool ended,
                        struct ks_radau **radau);
 void ks_radau_free(struct ks_radau *radau); /* NULL is fine */
+KS_OWNER(ks_radau_free, struct ks_radau *)
 
 /* mu->lower <= mu((-inf, x)) and mu((-inf, x]) <= mu->upper, for finite x. Both increase with x, up
  * to rounding. KS_NUMBER if the QL iteration does not converge. */

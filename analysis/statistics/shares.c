@@ -35,24 +35,31 @@ static struct ks_estimate between(double value, double lower, double upper)
     return (struct ks_estimate){fmin(fmax(value, lower), upper), {lower, upper}};
 }
 
-/* The threshold lambda_abs_max / factor is only known to be in [low, high], from the bounds of
- * lambda_abs_max. The count is at least 1 unless the operator is zero: it includes the largest
- * |eigenvalue|. */
+/* The number of eigenvalues of a size above x, where x is only known to be in [low, high]; it is at
+ * least `least`. */
+static ks_status count_larger(const struct ks_share_bounds *b, double low, double high,
+                              double least, struct ks_estimate *count)
+{
+    const double others = (double)b->others;
+    struct ks_interval inside;
+    double lower;
+
+    KS_TRY(ks_share_bounds_count_within(b, low, high, &inside));
+    lower = fmax(others - inside.upper, least);
+    *count = between(others * (1 - estimate(b, -low, low, true)), lower,
+                     fmax(others - inside.lower, lower));
+    return KS_OK;
+}
+
+/* The threshold lambda_abs_max / factor follows from the bounds of lambda_abs_max. The count is at
+ * least 1 unless the operator is zero: it includes the largest |eigenvalue|. */
 static ks_status directions(const struct ks_share_bounds *b, double factor,
                             struct ks_estimate *directions)
 {
-    double low = b->in->abs_max_lower / factor, high = b->in->abs_max_upper / factor;
-    double others = (double)b->others, lower, upper;
-    struct ks_interval inside;
+    const double low = b->in->abs_max_lower / factor, high = b->in->abs_max_upper / factor;
 
     *directions = (struct ks_estimate){0, {0, 0}};
-    if (!(b->in->abs_max_upper > 0))
-        return KS_OK;
-    KS_TRY(ks_share_bounds_count_within(b, low, high, &inside));
-    lower = fmax(others - inside.upper, low > 0 ? 1 : 0);
-    upper = fmax(others - inside.lower, lower);
-    *directions = between(others * (1 - estimate(b, -low, low, true)), lower, upper);
-    return KS_OK;
+    return b->in->abs_max_upper > 0 ? count_larger(b, low, high, low > 0, directions) : KS_OK;
 }
 
 /* The threshold itself is exact; that no eigenvalue, or at least one, is above it may follow from
@@ -60,17 +67,10 @@ static ks_status directions(const struct ks_share_bounds *b, double factor,
 static ks_status directions_above(const struct ks_share_bounds *b, double x,
                                   struct ks_estimate *above)
 {
-    double others = (double)b->others, lower, upper;
-    struct ks_interval inside;
-
     *above = (struct ks_estimate){0, {0, 0}};
     if (!(x > 0) || b->in->abs_max_upper <= x)
         return KS_OK;
-    KS_TRY(ks_share_bounds_count_within(b, x, x, &inside));
-    lower = fmax(others - inside.upper, b->in->abs_max_lower > x ? 1 : 0);
-    upper = fmax(others - inside.lower, lower);
-    *above = between(others * (1 - estimate(b, -x, x, true)), lower, upper);
-    return KS_OK;
+    return count_larger(b, x, x, b->in->abs_max_lower > x, above);
 }
 
 /* A count as a share of all n eigenvalues. */
@@ -125,38 +125,32 @@ static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct
 
 ks_status ks_shares(const struct ks_shares_input *in, struct ks_shares *shares)
 {
-    ks_status status = KS_OK;
-    struct ks_share_bounds *b = NULL;
+    KS_OWNED_BY(ks_share_bounds_free) struct ks_share_bounds *b = NULL;
 
-    KS_GO(ks_share_bounds_new(in, &b));
+    KS_TRY(ks_share_bounds_new(in, &b));
     for (size_t i = 0; i < KS_DIRECTIONS; i++)
-        KS_GO(directions(b, ks_direction_factor[i], &shares->directions[i]));
-    KS_GO(directions_above(b, in->count_above, &shares->above));
+        KS_TRY(directions(b, ks_direction_factor[i], &shares->directions[i]));
+    KS_TRY(directions_above(b, in->count_above, &shares->above));
     for (size_t i = 0; i < KS_QUANTILES; i++)
-        KS_GO(kappa(b, ks_quantile_percent[i], &shares->kappa_q[i]));
-    KS_GO(masses(b, shares));
-done:
-    ks_share_bounds_free(b);
-    return status;
+        KS_TRY(kappa(b, ks_quantile_percent[i], &shares->kappa_q[i]));
+    KS_TRY(masses(b, shares));
+    return KS_OK;
 }
 
 ks_status ks_shares_band(const struct ks_shares_input *in, size_t count, const double *x,
                          double *lower, double *upper)
 {
-    ks_status status = KS_OK;
-    struct ks_share_bounds *b = NULL;
+    KS_OWNED_BY(ks_share_bounds_free) struct ks_share_bounds *b = NULL;
 
-    KS_GO(ks_share_bounds_new(in, &b));
+    KS_TRY(ks_share_bounds_new(in, &b));
     for (size_t i = 0; i < count; i++) {
         struct ks_interval below;
 
-        KS_GO(ks_share_bounds_count_below(b, x[i], &below));
+        KS_TRY(ks_share_bounds_count_below(b, x[i], &below));
         lower[i] = below.lower / (double)in->n;
         upper[i] = below.upper / (double)in->n;
     }
-done:
-    ks_share_bounds_free(b);
-    return status;
+    return KS_OK;
 }
 
 /* lambda_abs_max over the size below which the fraction `rest` of the squared norm lies. */
@@ -206,35 +200,32 @@ ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max
                                        .h = h,
                                        .abs_max_lower = abs_max_lower,
                                        .abs_max_upper = abs_max_upper};
-    ks_status status = KS_OK;
-    struct ks_share_bounds *b = NULL;
+    KS_OWNED_BY(ks_share_bounds_free) struct ks_share_bounds *b = NULL;
 
-    KS_GO(ks_share_bounds_new(&in, &b));
-    KS_GO(energy_kappa(b, 0.1, &energy->kappa_90));
-    KS_GO(energy_kappa(b, 0.5, &energy->kappa_50));
+    KS_TRY(ks_share_bounds_new(&in, &b));
+    KS_TRY(energy_kappa(b, 0.1, &energy->kappa_90));
+    KS_TRY(energy_kappa(b, 0.5, &energy->kappa_50));
     energy->top_share = top_share(b->radau[0], h);
-done:
-    ks_share_bounds_free(b);
-    return status;
+    return KS_OK;
 }
 
 /* --- of a spectrum --- */
 
-static void add_estimate(struct ks_spectrum *s, size_t id, const char *suffix,
+static void add_estimate(struct ks_spectrum *s, enum ks_statistic_id id, const char *suffix,
                          const struct ks_estimate *estimate)
 {
-    ks_statistic_add(s, ks_catalogue[id].name, suffix, estimate->value);
-    ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, estimate->in);
+    ks_statistic_add(s, id, suffix, estimate->value);
+    ks_statistic_add_interval(s, id, suffix, estimate->in);
 }
 
 /* In the file, an upper end that is not resolved is NaN, and one that is certain to be infinite is
  * infinity. */
-static void add_ratio(struct ks_spectrum *s, size_t id, const char *suffix,
+static void add_ratio(struct ks_spectrum *s, enum ks_statistic_id id, const char *suffix,
                       struct ks_interval ratio)
 {
     if (isinf(ratio.upper) && !isinf(ratio.lower))
         ratio.upper = NAN;
-    ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, ratio);
+    ks_statistic_add_interval(s, id, suffix, ratio);
 }
 
 static void add_shares(struct ks_spectrum *s, const struct ks_bounds *k, const char *suffix,
@@ -438,9 +429,9 @@ static ks_status add_gradient(struct ks_spectrum *s, const struct ks_energy *ene
 {
     add_ratio(s, KS_STAT_KAPPA_GRADIENT_90, "", energy->kappa_90);
     add_ratio(s, KS_STAT_KAPPA_GRADIENT_50, "", energy->kappa_50);
-    ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_TOP_SHARE].name, "", energy->top_share);
-    ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_CURVATURE].name, "", curvature);
-    ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_NORM].name, "", norm);
+    ks_statistic_add(s, KS_STAT_GRADIENT_TOP_SHARE, "", energy->top_share);
+    ks_statistic_add(s, KS_STAT_GRADIENT_CURVATURE, "", curvature);
+    ks_statistic_add(s, KS_STAT_GRADIENT_NORM, "", norm);
     return s->statistics.status;
 }
 

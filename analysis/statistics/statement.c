@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/interval.h"
+#include "core/memory.h"
 #include "statistics/certificate.h"
 #include "statistics/operator_bounds.h"
 
@@ -30,33 +31,25 @@ struct statement {
 /* "H", "the ggn operator (critic 0, layer 3)", "H (00_dense/kernel)" */
 static void find_name(const struct ks_statement_inputs *t, char *name, size_t size)
 {
-    const struct {
-        const char *name;
-        int value;
-    } blocks[] = {{"critic", t->critic}, {"layer", t->layer}};
-    bool open = false;
-    int used = strcmp(t->kind->name, "hessian") == 0
-                   ? snprintf(name, size, "H")
-                   : snprintf(name, size, "the %s operator", t->kind->name);
+    char block[400] = "";
+    size_t used = 0;
 
-    for (size_t k = 0; k < 2; k++)
-        if (blocks[k].value >= 0) {
-            used += snprintf(name + used, size - (size_t)used, "%s%s %d", open ? ", " : " (",
-                             blocks[k].name, blocks[k].value);
-            open = true;
-        }
+    if (t->critic >= 0)
+        used = (size_t)snprintf(block, sizeof block, ", critic %d", t->critic);
+    if (t->layer >= 0)
+        used += (size_t)snprintf(block + used, sizeof block - used, ", layer %d", t->layer);
     if (t->arrays)
-        used += snprintf(name + used, size - (size_t)used, "%s%s", open ? ", " : " (", t->arrays);
-    if (open || t->arrays)
-        snprintf(name + used, size - (size_t)used, ")");
+        snprintf(block + used, sizeof block - used, ", %s", t->arrays);
+    snprintf(name, size, "%s%s%s%s", t->kind->in_words, *block ? " (" : "",
+             *block ? block + strlen(", ") : "", *block ? ")" : "");
 }
 
 static size_t most_steps(const struct ks_spectrum *s)
 {
-    size_t most = s->steps ? 0 : s->order;
+    size_t most = 0;
 
-    for (size_t i = 0; s->steps && i < ks_spectrum_random(s); i++)
-        most = (size_t)s->steps[i] > most ? (size_t)s->steps[i] : most;
+    for (size_t i = 0; i < ks_spectrum_random(s); i++)
+        most = ks_spectrum_steps(s, i) > most ? ks_spectrum_steps(s, i) : most;
     return most;
 }
 
@@ -406,19 +399,20 @@ static long print_statement(FILE *out, const struct statement *c)
 ks_status ks_statement(const struct ks_spectrum *s, const struct ks_statement_inputs *inputs,
                        char **text, size_t *first)
 {
-    struct statement c = find_statement(s, inputs);
+    const struct statement c = find_statement(s, inputs);
     size_t size;
-    FILE *out = open_memstream(text, &size);
-    bool failed;
+    FILE *out;
+    ks_status status;
 
-    if (!out)
-        return ks_fail(KS_MEMORY, "out of memory");
-    *first = (size_t)print_statement(out, &c);
-    failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed) {
+    *text = NULL;
+    out = open_memstream(text, &size);
+    if (out)
+        *first = (size_t)print_statement(out, &c);
+    status = ks_stream_close(out);
+    if (status != KS_OK) {
         free(*text);
         *text = NULL;
-        return ks_fail(KS_MEMORY, "out of memory");
+        return status;
     }
     **text = (char)toupper((unsigned char)**text);
     return KS_OK;

@@ -77,11 +77,12 @@ static double combine(const struct ks_statistic *f, size_t n, const struct ks_pr
     return NAN;
 }
 
-/* Around the mean over the probes. */
-static void add_trace_interval(struct ks_spectrum *s, const struct ks_bounds *bounds,
-                               const struct ks_probe *probe)
+/* Around the mean over the probes, or around what its own vectors gave. */
+static void add_trace_interval(struct ks_spectrum *s, const struct ks_trace_samples *samples,
+                               const struct ks_bounds *bounds, const struct ks_probe *probe)
 {
-    double trace = ks_statistic_value(s, KS_STAT_TRACE), error = ks_trace_error(bounds, probe);
+    const double trace = ks_statistic_value(s, KS_STAT_TRACE);
+    const double error = samples ? samples->error : ks_trace_error(bounds, probe);
 
     ks_statistic_add_interval(s, KS_STAT_TRACE, "",
                               (struct ks_interval){trace - error, trace + error});
@@ -105,6 +106,24 @@ static void add_loss_intervals(struct ks_spectrum *s, const struct ks_bounds *bo
                               (struct ks_interval){lower, ks_probe_loss_inner(probe, -1)});
 }
 
+/* What needs weights, or an orthonormal basis. `suffix`: "" of the full run. */
+static ks_status add_intervals(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
+                               const struct ks_bounds *bounds, const struct ks_probe *probe,
+                               const char *suffix)
+{
+    if (!*suffix) {
+        add_trace_interval(s, inputs->trace, bounds, probe);
+        add_loss_intervals(s, bounds, probe);
+    }
+    if (!*suffix && !inputs->draft) {
+        KS_TRY(ks_intervals_add_gradient(s, bounds, inputs->gradient));
+        KS_TRY(ks_band_add(s, bounds, probe));
+    }
+    KS_TRY(ks_intervals_add(s, bounds, probe, suffix));
+    ks_statistic_add(s, KS_STAT_KAPPA_EFFECTIVE_BOUND, suffix, ks_effective_bound(bounds, probe));
+    return KS_OK;
+}
+
 /* Adds the statistics of these probes; `prefix` is the number of their first steps, 0 for the full
  * run. */
 static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
@@ -115,47 +134,35 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     struct ks_bounds bounds = ks_bounds_find(inputs, !s->alpha, probes, probe,
                                              prefix > 0 ? prefix / KS_STATISTICS_PREFIX - 1
                                                         : SIZE_MAX);
-    ks_status status = KS_OK;
-    double *value = NULL;
+    KS_OWNED double *value = NULL;
     char suffix[32] = "";
 
     for (size_t i = 0; i < probes; i++)
         probe[i].bounds = &bounds;
     if (prefix > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", prefix);
-    KS_GO(ks_alloc(probes, sizeof *value, &value));
-    for (const struct ks_statistic *f = ks_catalogue; f < ks_catalogue + KS_STATISTICS; f++) {
+    KS_TRY(ks_alloc(probes, sizeof *value, &value));
+    for (enum ks_statistic_id id = 0; id < KS_STATISTICS; id++) {
+        const struct ks_statistic *f = &ks_catalogue[id];
+        const struct ks_trace_samples *samples = id == KS_STAT_TRACE ? inputs->trace : NULL;
         double error = 0;
 
         if ((!f->value && !f->of_end) || (prefix > 0 && !f->every_prefix) ||
             (published && f->not_published) ||
-            (!bounds.outliers_isolated && f == &ks_catalogue[KS_STAT_KURTOSIS_SPECTRAL]))
+            (!bounds.outliers_isolated && id == KS_STAT_KURTOSIS_SPECTRAL))
             continue;
         for (size_t i = 0; i < probes; i++)
             value[i] = f->of_end ? f->of_end(&probe[i], f->end) : f->value(&probe[i]);
         if (probes > 1)
             error = standard_error(probes, value);
-        ks_statistic_add(s, f->name, suffix, combine(f, probes, probe, value));
+        ks_statistic_add(s, id, suffix,
+                         samples ? samples->value : combine(f, probes, probe, value));
         if (probes > 1 && prefix == 0 && f->over == KS_OVER_MEAN)
-            ks_statistic_add(s, f->name, "_se", error);
+            ks_statistic_add(s, id, "_se", samples ? samples->se : error);
     }
-    if (!published && prefix == 0)
-        add_trace_interval(s, &bounds, probe);
-    if (!published && prefix == 0)
-        add_loss_intervals(s, &bounds, probe);
-    if (!published && prefix == 0 && !inputs->draft)
-        KS_GO(ks_intervals_add_gradient(s, &bounds, inputs->gradient));
-    if (!published && prefix == 0 && !inputs->draft)
-        KS_GO(ks_band_add(s, &bounds, probe));
     if (!published)
-        KS_GO(ks_intervals_add(s, &bounds, probe, suffix));
-    if (!published)
-        ks_statistic_add(s, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, suffix,
-                         ks_effective_bound(&bounds, probe));
-    status = s->statistics.status;
-done:
-    free(value);
-    return status;
+        KS_TRY(add_intervals(s, inputs, &bounds, probe, suffix));
+    return s->statistics.status;
 }
 
 static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
@@ -165,7 +172,7 @@ static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_inpu
         size_t row = i * s->order;
         struct ks_probe *p = &probe[i];
 
-        *p = (struct ks_probe){.steps = s->steps ? (size_t)s->steps[i] : s->order,
+        *p = (struct ks_probe){.steps = ks_spectrum_steps(s, i),
                                .theta = s->ritz + row,
                                .weight = s->weight + row,
                                .residual = s->residual + row,
@@ -213,28 +220,24 @@ static ks_status prefix_statistics(struct ks_spectrum *s, const struct ks_statis
 
 ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs)
 {
-    ks_status status = KS_OK;
     size_t prefixes = s->alpha && !inputs->draft ? (s->order - 1) / KS_STATISTICS_PREFIX : 0;
-    struct ks_probe *probe = NULL;
-    double *nodes = NULL;
+    KS_OWNED struct ks_probe *probe = NULL;
+    KS_OWNED double *nodes = NULL;
 
     assert(s->ritz && s->statistics.n == 0);
-    KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
-    KS_GO(full_run(s, inputs, probe));
+    KS_TRY(ks_alloc(s->probes, sizeof *probe, &probe));
+    KS_TRY(full_run(s, inputs, probe));
     if (prefixes > 0)
-        KS_GO(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
+        KS_TRY(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
     for (size_t k = 1; k <= prefixes; k++)
-        KS_GO(prefix_statistics(s, inputs, k * KS_STATISTICS_PREFIX, nodes, probe));
-done:
-    free(probe);
-    free(nodes);
-    return status;
+        KS_TRY(prefix_statistics(s, inputs, k * KS_STATISTICS_PREFIX, nodes, probe));
+    return KS_OK;
 }
 
 void ks_statistics_unweight(struct ks_spectrum *s)
 {
     for (size_t i = 0; i < s->probes; i++)
-        make_uniform(s->steps ? (size_t)s->steps[i] : s->order, s->weight + i * s->order);
+        make_uniform(ks_spectrum_steps(s, i), s->weight + i * s->order);
 }
 
 /* Statistics as texts for a reader. */

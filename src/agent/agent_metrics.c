@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <lapacke.h>
@@ -277,12 +276,11 @@ static double effective_rank(size_t n, const double *values)
  * values. Fails with KS_MEMORY. */
 static ks_status feature_rank(size_t rows, size_t d, const real *y, double *rank)
 {
-    ks_status status = KS_OK;
     size_t n = rows < d ? rows : d;
-    double *copy = NULL, *values = NULL;
+    KS_OWNED double *copy = NULL, *values = NULL;
 
-    KS_GO(ks_alloc(rows * d, sizeof *copy, &copy));
-    KS_GO(ks_alloc(n, sizeof *values, &values));
+    KS_TRY(ks_alloc(rows * d, sizeof *copy, &copy));
+    KS_TRY(ks_alloc(n, sizeof *values, &values));
     for (size_t i = 0; i < rows * d; i++)
         copy[i] = (double)y[i];
     if (LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', (int)d, (int)rows, copy, (int)d, values, NULL, 1,
@@ -290,10 +288,7 @@ static ks_status feature_rank(size_t rows, size_t d, const real *y, double *rank
         *rank = effective_rank(n, values);
     else
         *rank = NAN; /* the features contain NaN: no rank, but not an error here */
-done:
-    free(copy);
-    free(values);
-    return status;
+    return KS_OK;
 }
 
 /* Of the last layer's input; in the published code of the last activation function, if any, and
@@ -395,21 +390,19 @@ ks_status KS(agent_metrics)(struct KS(agent) *a, const struct ks_batch *batch,
 {
     const size_t critic = KS(widest)(a->critic_arch), actor = KS(widest)(a->actor_arch);
     struct measured s = {.updated = batch != NULL, .list = list};
-    real *actor_g = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED double *score = NULL;
+    KS_OWNED real *actor_g = NULL;
 
-    KS_GO(ks_alloc(critic > actor ? critic : actor, sizeof *s.score, &s.score));
-    KS_GO(ks_alloc(a->actor_arch->parameters, sizeof *actor_g, &actor_g));
-    KS_GO(list_networks(a, a->actor.g, &s));
+    KS_TRY(ks_alloc(critic > actor ? critic : actor, sizeof *score, &score));
+    s.score = score;
+    KS_TRY(ks_alloc(a->actor_arch->parameters, sizeof *actor_g, &actor_g));
+    KS_TRY(list_networks(a, a->actor.g, &s));
     if (batch)
         KS(agent_recompute_last)(a, batch, actor_g);
     s.published = true;
-    KS_GO(list_networks(a, actor_g, &s));
+    KS_TRY(list_networks(a, actor_g, &s));
     *n = s.n;
-done:
-    free(s.score);
-    free(actor_g);
-    return status;
+    return KS_OK;
 }
 
 /* Per network: 7 quantities of all layers and 5 that end in _xqc; per layer 3 and 2. */

@@ -5,7 +5,6 @@
 
 #include <lapacke.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/memory.h"
 
@@ -26,28 +25,21 @@ ks_status KS(orthogonal)(const struct KS(block) *block, double gain, struct ks_r
 {
     const size_t rows = block->rows, columns = block->columns;
     size_t n = rows > columns ? rows : columns, p = rows > columns ? columns : rows;
-    ks_status status = KS_OK;
-    double *q = NULL, *tau = NULL, *sign = NULL;
+    KS_OWNED double *q = NULL, *tau = NULL, *sign = NULL;
 
-    KS_GO(ks_alloc(n * p, sizeof *q, &q));
-    KS_GO(ks_alloc(p, sizeof *tau, &tau));
-    KS_GO(ks_alloc(p, sizeof *sign, &sign));
-    KS_GO(random_q(n, p, rng, q, tau));
+    KS_TRY(ks_alloc(n * p, sizeof *q, &q));
+    KS_TRY(ks_alloc(p, sizeof *tau, &tau));
+    KS_TRY(ks_alloc(p, sizeof *sign, &sign));
+    KS_TRY(random_q(n, p, rng, q, tau));
     for (size_t j = 0; j < p; j++)
         sign[j] = q[j * n + j] < 0 ? -gain : gain;
-    if (LAPACKE_dorgqr(LAPACK_COL_MAJOR, (int)n, (int)p, (int)p, q, (int)n, tau) != 0) {
-        status = ks_fail(KS_RUN, "LAPACK: dorgqr failed on a matrix of %zu x %zu", n, p);
-        goto done;
-    }
+    if (LAPACKE_dorgqr(LAPACK_COL_MAJOR, (int)n, (int)p, (int)p, q, (int)n, tau) != 0)
+        return ks_fail(KS_RUN, "LAPACK: dorgqr failed on a matrix of %zu x %zu", n, p);
     for (size_t i = 0; i < rows; i++) /* q, or its transpose if the block is wide */
         for (size_t j = 0; j < columns; j++)
             block->w[i * block->stride + j] = rows > columns ? (real)(sign[j] * q[j * n + i])
                                                              : (real)(sign[i] * q[i * n + j]);
-done:
-    free(q);
-    free(tau);
-    free(sign);
-    return status;
+    return KS_OK;
 }
 
 static void fill(size_t n, double value, real *w)

@@ -11,7 +11,6 @@
  * agent_refresh; before its next updates the caller trains the encoder (encoder_step). */
 
 #include <math.h>
-#include <string.h>
 
 #include "agent/actor.h"
 #include "agent/stream.h"

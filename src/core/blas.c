@@ -149,17 +149,13 @@ static void claim(size_t n, void **buffer)
 ks_status ks_blas_reserve(size_t threads)
 {
     const size_t size = BUFFER + stack_size();
-    ks_status status = KS_OK;
-    void **block = NULL;
+    KS_OWNED void **block = NULL;
 
-    KS_GO(ks_alloc(threads, sizeof *block, &block));
-    if (fits(threads, size, block))
-        claim(threads, block);
-    else
-        status = refuse(threads, size);
-done:
-    free(block);
-    return status;
+    KS_TRY(ks_alloc(threads, sizeof *block, &block));
+    if (!fits(threads, size, block))
+        return refuse(threads, size);
+    claim(threads, block);
+    return KS_OK;
 }
 
 /* The first two words of openblas_get_config(): "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". */

@@ -34,7 +34,8 @@ const char *ks_error_text(void);
 /* The exit status for `status`, as listed above: 0, 1, 2 or 3. */
 int ks_exit_status(ks_status status);
 
-/* Returns from the calling function on failure; for functions that own nothing yet. */
+/* Returns from the calling function on failure; for functions that own nothing, or nothing but
+ * variables that are freed on the way out (KS_OWNED of memory.h). */
 #define KS_TRY(call)                                                                               \
     do {                                                                                           \
         ks_status ks_try_status = (call);                                                          \
@@ -42,7 +43,8 @@ int ks_exit_status(ks_status status);
             return ks_try_status;                                                                  \
     } while (0)
 
-/* On failure stores the status in `status` and jumps to `done`, where resources are released. */
+/* On failure stores the status in `status` and jumps to `done`, where other resources are
+ * released. */
 #define KS_GO(call)                                                                                \
     do {                                                                                           \
         status = (call);                                                                           \

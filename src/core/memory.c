@@ -113,11 +113,43 @@ size_t ks_arena_count(ks_lay_out *lay_out, void *object)
     return arena.bytes;
 }
 
+static _Thread_local struct ks_count *counted; /* NULL: arenas allocate */
+
+void ks_count_start(struct ks_count *count)
+{
+    *count = (struct ks_count){.now = 0};
+    counted = count;
+}
+
+void ks_count_next(void)
+{
+    if (!counted)
+        return;
+    counted->earlier = counted->most;
+    counted->most = counted->now;
+}
+
+void ks_count_end(void)
+{
+    counted = NULL;
+}
+
+bool ks_counting(void)
+{
+    return counted != NULL;
+}
+
 ks_status ks_arena_make(struct ks_arena *arena, ks_lay_out *lay_out, void *object)
 {
     size_t bytes = ks_arena_count(lay_out, object);
 
     *arena = (struct ks_arena){.bytes = 0};
+    if (counted) {
+        arena->bytes = bytes;
+        counted->now += (double)bytes;
+        counted->most = fmax(counted->most, counted->now);
+        return KS_OK;
+    }
     KS_TRY(ks_alloc(bytes, 1, &arena->block));
     lay_out(arena, object);
     assert(arena->bytes == bytes);
@@ -126,8 +158,31 @@ ks_status ks_arena_make(struct ks_arena *arena, ks_lay_out *lay_out, void *objec
 
 void ks_arena_free(struct ks_arena *arena)
 {
+    if (counted && !arena->block)
+        counted->now -= (double)arena->bytes;
     free(arena->block);
     *arena = (struct ks_arena){.bytes = 0};
+}
+
+struct numbers {
+    size_t count;
+    double *list;
+};
+
+static void lay_out_numbers(struct ks_arena *arena, void *object)
+{
+    struct numbers *numbers = object;
+
+    numbers->list = KS_TAKE(arena, numbers->count, double);
+}
+
+ks_status ks_arena_numbers(struct ks_arena *arena, size_t count, double **list)
+{
+    struct numbers numbers = {.count = count};
+    const ks_status status = ks_arena_make(arena, lay_out_numbers, &numbers);
+
+    *list = numbers.list;
+    return status;
 }
 
 ks_status ks_pool_alloc(struct ks_pool *pool, size_t count, size_t size, void *out)

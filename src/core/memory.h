@@ -3,8 +3,11 @@
 #define KS_CORE_MEMORY_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/error.h"
 
@@ -18,6 +21,35 @@ ks_status ks_alloc(size_t count, size_t size, void *out);
  * used up, moves them to a larger block. `array` is the address of an object pointer, which is NULL
  * while *room is 0: ks_grow(n, sizeof *x, &room, &x). On failure array and *room are unchanged. */
 ks_status ks_grow(size_t used, size_t size, size_t *room, void *array);
+
+/* A local pointer that owns its block: on every way out of the function, an early return included,
+ * the block is freed. The pointer starts as NULL, and is set to NULL when the block is handed over:
+ *
+ *     KS_OWNED char *text = NULL;
+ *
+ *     KS_TRY(ks_copy_string(from, &text));
+ *     KS_TRY(check(text));
+ *     *out = text, text = NULL;
+ *     return KS_OK;
+ *
+ * KS_OWNED_BY(f) is for a variable that f(variable) frees, after KS_OWNER(f, its type) has said so;
+ * KS_CLEARED_BY(f) for one that f(&variable) clears. The attribute is GCC's and Clang's; jansson's
+ * json_auto_t has it, too. */
+#define KS_OWNED         __attribute__((cleanup(ks_free_owned)))
+#define KS_OWNED_BY(f)   __attribute__((cleanup(f##_owned)))
+#define KS_CLEARED_BY(f) __attribute__((cleanup(f)))
+#define KS_OWNER(f, type)                                                                          \
+    static inline void f##_owned(type *variable)                                                   \
+    {                                                                                              \
+        f(*variable);                                                                              \
+    }
+static inline void ks_free_owned(void *pointer) /* its address */
+{
+    void *block;
+
+    memcpy(&block, pointer, sizeof block);
+    free(block);
+}
 
 /* An arena is one block that holds all arrays of an object. A layout function describes them, and
  * runs twice: once to count the bytes, once to carve the arrays out of the block:
@@ -54,6 +86,22 @@ ks_status ks_arena_make(struct ks_arena *arena, ks_lay_out *lay_out, void *objec
  * `object`, which has none yet, are set to NULL. */
 size_t ks_arena_count(ks_lay_out *lay_out, void *object);
 void ks_arena_free(struct ks_arena *arena); /* leaves an empty arena */
+/* Makes an arena that holds `count` numbers and nothing else. KS_MEMORY. */
+ks_status ks_arena_numbers(struct ks_arena *arena, size_t count, double **numbers);
+
+/* How much an analysis will take is known before anything large is allocated: it runs without its
+ * arrays. Between ks_count_start and ks_count_end the arenas of this thread allocate nothing, all
+ * arrays in them are NULL, and the count knows what they would hold. Whatever makes and frees
+ * objects works as always; where it would read or fill arrays, it asks ks_counting() and leaves
+ * that out. */
+struct ks_count {
+    double now, most; /* bytes: at present; at most since the start, or since ks_count_next */
+    double earlier;   /* at most before ks_count_next; 0: it was not called                 */
+};
+void ks_count_start(struct ks_count *count); /* which is set to 0 */
+void ks_count_next(void);                    /* what follows has a limit of its own */
+void ks_count_end(void);
+bool ks_counting(void);
 
 /* Arrays whose sizes become known one after the other and that are freed together; none when
  * zeroed. */

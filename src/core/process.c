@@ -146,6 +146,12 @@ ks_status ks_path_open(const char *path, FILE **file)
     return found ? ks_fail(KS_IO, "%s: cannot be opened: %s", path, found) : KS_OK;
 }
 
+void ks_path_close(FILE *file)
+{
+    if (file)
+        fclose(file);
+}
+
 /* --- files that come with the programs --- */
 
 ks_status ks_installed_folder(char **folder)
@@ -163,18 +169,14 @@ ks_status ks_installed_folder(char **folder)
 
 ks_status ks_installed_find(const char *relative, char **path)
 {
-    char *folder = NULL;
-    ks_status status;
+    KS_OWNED char *folder = NULL, *found = NULL;
 
     *path = NULL;
     KS_TRY(ks_installed_folder(&folder));
-    status = ks_print_string(path, "%s/%s", folder, relative);
-    free(folder);
-    if (status == KS_OK && access(*path, F_OK) != 0) {
-        free(*path);
-        *path = NULL;
-    }
-    return status;
+    KS_TRY(ks_print_string(&found, "%s/%s", folder, relative));
+    if (access(found, F_OK) == 0)
+        *path = found, found = NULL;
+    return KS_OK;
 }
 
 /* Relative to PREFIX/bin of an installation, and to build/bin of the build tree. */
@@ -182,61 +184,54 @@ static const char *const SHARED[] = {"../share/kappascope", "../.."};
 
 ks_status ks_installed_shared(const char *relative, char **path)
 {
+    KS_OWNED char *built = NULL;
+
     *path = NULL;
     for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED && !*path; i++) {
-        char *beside = NULL;
-        ks_status status;
+        KS_OWNED char *beside = NULL;
 
         KS_TRY(ks_print_string(&beside, "%s/%s", SHARED[i], relative));
-        status = ks_installed_find(beside, path);
-        free(beside);
-        KS_TRY(status);
+        KS_TRY(ks_installed_find(beside, path));
     }
     if (*path)
         return KS_OK;
-    KS_TRY(ks_print_string(path, "%s/%s", KS_SHARE_DIR, relative));
-    if (access(*path, F_OK) == 0)
-        return KS_OK;
-    free(*path);
-    *path = NULL;
-    return ks_fail(KS_MISSING, "%s: not found among the project's files", relative);
+    KS_TRY(ks_print_string(&built, "%s/%s", KS_SHARE_DIR, relative));
+    if (access(built, F_OK) != 0)
+        return ks_fail(KS_MISSING, "%s: not found among the project's files", relative);
+    *path = built, built = NULL;
+    return KS_OK;
 }
 
 /* --- programs --- */
 
-/* *path = folder/name if that is a program, else NULL. */
+/* *path = folder/name if that is a program. */
 static ks_status try_program(int length, const char *folder, const char *name, char **path)
 {
+    KS_OWNED char *found = NULL;
     struct stat info;
 
-    KS_TRY(ks_print_string(path, "%.*s/%s", length, folder, name));
-    if (stat(*path, &info) != 0 || !S_ISREG(info.st_mode) || access(*path, X_OK) != 0) {
-        free(*path);
-        *path = NULL;
-    }
+    KS_TRY(ks_print_string(&found, "%.*s/%s", length, folder, name));
+    if (stat(found, &info) == 0 && S_ISREG(info.st_mode) && access(found, X_OK) == 0)
+        *path = found, found = NULL;
     return KS_OK;
 }
 
 ks_status ks_locate_program(const char *name, char **path)
 {
     const char *search = getenv("PATH");
-    ks_status status;
-    char *folder = NULL;
+    KS_OWNED char *folder = NULL;
 
     *path = NULL;
     KS_TRY(ks_installed_folder(&folder));
-    status = try_program((int)strlen(folder), folder, name, path);
-    while (status == KS_OK && !*path && search && *search) {
+    KS_TRY(try_program((int)strlen(folder), folder, name, path));
+    while (!*path && search && *search) {
         size_t length = strcspn(search, ":");
 
         if (length > 0)
-            status = try_program((int)length, search, name, path);
+            KS_TRY(try_program((int)length, search, name, path));
         search += length + (search[length] == ':');
     }
-    if (status == KS_OK && !*path)
-        status = ks_fail(KS_MISSING, "%s: not found in %s or in PATH", name, folder);
-    free(folder);
-    return status;
+    return *path ? KS_OK : ks_fail(KS_MISSING, "%s: not found in %s or in PATH", name, folder);
 }
 
 /* --- signals that ask a program to stop --- */

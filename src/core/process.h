@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 
 /* The first call of every main, before any file is opened:
  * - Opens /dev/null for standard input, output and error if they are closed. Otherwise a file
@@ -37,6 +38,8 @@ ks_status ks_process_end(struct ks_process *process, int *code);
 /* Opens a regular file for reading; the caller closes it. KS_IO: also for a named pipe or a device,
  * which could block or never end. */
 ks_status ks_path_open(const char *path, FILE **file);
+void ks_path_close(FILE *file); /* NULL is fine */
+KS_OWNER(ks_path_close, FILE *)
 
 /* --- files that come with the programs, which are found relative to the running program, so that
  * an installation can be moved --- */

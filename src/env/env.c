@@ -45,22 +45,19 @@ static ks_status set_up(struct ks_env *env, const struct ks_env_options *options
 
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **out)
 {
-    struct ks_env *env = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_env_free) struct ks_env *env = NULL;
 
     *out = NULL;
     KS_TRY(ks_alloc(1, sizeof *env, &env));
-    KS_GO(find_task(task, env));
-    KS_GO(set_up(env, options));
+    KS_TRY(find_task(task, env));
+    KS_TRY(set_up(env, options));
     *out = env, env = NULL;
-done:
-    ks_env_free(env);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_env_about_file(const char *path, struct ks_env_about *about)
 {
-    struct ks_env *env = NULL;
+    KS_OWNED_BY(ks_env_free) struct ks_env *env = NULL;
 
     KS_TRY(ks_env_new(path, NULL, &env));
     *about = (struct ks_env_about){.name = path,
@@ -69,7 +66,6 @@ ks_status ks_env_about_file(const char *path, struct ks_env_about *about)
                                    .actions = ks_env_actions(env),
                                    .action_repeat = env->task->domain->suite->action_repeat,
                                    .control_step = env->task->domain->control_step};
-    ks_env_free(env);
     return KS_OK;
 }
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/rng.h"
 
 struct ks_env;
@@ -47,6 +48,7 @@ ks_status ks_env_about_file(const char *path, struct ks_env_about *about);
  * own model, so environments can run in different threads. The caller frees it with ks_env_free. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
+KS_OWNER(ks_env_free, struct ks_env *)
 
 const char *ks_env_name(const struct ks_env *env); /* of the task; of a file "NAME.so": NAME */
 /* Of a task of the user's own: the SHA-256 of its file, in words; else NULL. */

@@ -86,21 +86,16 @@ static bool is_about_memory(const char *words)
 static ks_status find_package(const struct ks_env_suite *suite, char **folder)
 {
     const char *chosen = getenv(suite->variable);
-    ks_status status = KS_OK;
-    char *bundled = NULL;
+    KS_OWNED char *bundled = NULL;
 
     *folder = NULL;
     if (chosen && *chosen)
         return ks_copy_string(chosen, folder);
     if (!suite->built)
         return KS_OK;
-    KS_GO(ks_print_string(&bundled, "../lib/kappascope/%s", suite->package));
-    KS_GO(ks_installed_find(bundled, folder));
-    if (!*folder)
-        status = ks_copy_string(suite->built, folder);
-done:
-    free(bundled);
-    return status;
+    KS_TRY(ks_print_string(&bundled, "../lib/kappascope/%s", suite->package));
+    KS_TRY(ks_installed_find(bundled, folder));
+    return *folder ? KS_OK : ks_copy_string(suite->built, folder);
 }
 
 /* --- edits --- */
@@ -113,6 +108,12 @@ struct copy {
     size_t length, depth; /* depth: of elements within the one that is removed; 0: none is */
     size_t removed;
 };
+
+static void copy_clear(struct copy *c)
+{
+    XML_ParserFree(c->parser);
+    free(c->text);
+}
 
 static bool is_removed(const struct ks_env_removal *what, const char *tag, const char **attributes)
 {
@@ -164,29 +165,22 @@ static void XMLCALL end(void *argument, const char *tag)
 static ks_status edit(const char *path, const struct ks_env_removal *what, char **text,
                       size_t *size)
 {
-    struct copy c = {.parser = XML_ParserCreate(NULL), .what = what};
-    ks_status status = c.parser ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", path);
+    KS_CLEARED_BY(copy_clear) struct copy c = {.parser = XML_ParserCreate(NULL), .what = what};
 
-    KS_GO(status);
-    KS_GO(ks_alloc(*size + 1, 2, &c.text)); /* Latin-1 has at most twice the bytes in UTF-8 */
+    if (!c.parser)
+        return ks_fail(KS_MEMORY, "%s: out of memory", path);
+    KS_TRY(ks_alloc(*size + 1, 2, &c.text)); /* Latin-1 has at most twice the bytes in UTF-8 */
     XML_SetUserData(c.parser, &c);
     XML_SetElementHandler(c.parser, start, end);
     XML_SetDefaultHandler(c.parser, take);
-    if (*size > INT_MAX / 2 || XML_Parse(c.parser, *text, (int)*size, true) != XML_STATUS_OK) {
-        status = ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
-        goto done;
-    }
-    if (c.removed == 0 && what->name) {
-        status = ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, what->tag, what->name);
-        goto done;
-    }
+    if (*size > INT_MAX / 2 || XML_Parse(c.parser, *text, (int)*size, true) != XML_STATUS_OK)
+        return ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
+    if (c.removed == 0 && what->name)
+        return ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, what->tag, what->name);
     free(*text);
     *text = c.text, c.text = NULL;
     *size = c.length;
-done:
-    XML_ParserFree(c.parser);
-    free(c.text);
-    return status;
+    return KS_OK;
 }
 
 /* --- compilation --- */
@@ -244,17 +238,13 @@ done:
 static ks_status edit_and_compile(const char *path, const struct ks_env_removal *removed,
                                   const char *hint, mjModel **model)
 {
-    ks_status status = KS_OK;
-    char *text = NULL;
+    KS_OWNED char *text = NULL;
     size_t size = 0;
 
-    KS_GO(ks_text_read(path, &text, &size));
+    KS_TRY(ks_text_read(path, &text, &size));
     for (; removed->tag; removed++)
-        KS_GO(edit(path, removed, &text, &size));
-    KS_GO(compile_model(path, &(struct source){text, (int)size, hint}, model));
-done:
-    free(text);
-    return status;
+        KS_TRY(edit(path, removed, &text, &size));
+    return compile_model(path, &(struct source){text, (int)size, hint}, model);
 }
 
 /* What to do if a model is missing. The caller frees *hint. */
@@ -270,30 +260,20 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
 {
     const struct ks_env_domain *domain = task->domain;
     const struct ks_env_suite *suite = domain->suite;
-    ks_status status = KS_OK;
-    char *folder = NULL, *path = NULL, *hint = NULL;
+    KS_OWNED char *folder = NULL, *path = NULL, *hint = NULL;
 
     *model = NULL;
-    KS_GO(advise(suite, &hint));
-    KS_GO(find_package(suite, &folder));
-    if (!folder) {
-        status = ks_fail(KS_MISSING, "%s: its model is not installed with this program: %s",
-                         task->name, hint);
-        goto done;
-    }
-    KS_GO(ks_print_string(&path, "%s/%s/%s", folder, suite->models, domain->model.file));
+    KS_TRY(advise(suite, &hint));
+    KS_TRY(find_package(suite, &folder));
+    if (!folder)
+        return ks_fail(KS_MISSING, "%s: its model is not installed with this program: %s",
+                       task->name, hint);
+    KS_TRY(ks_print_string(&path, "%s/%s/%s", folder, suite->models, domain->model.file));
     if (access(path, R_OK) != 0)
-        status = ks_fail(KS_MISSING, "%s: the model of %s does not exist: %s", path, task->name,
-                         hint);
-    else if (domain->removed)
-        status = edit_and_compile(path, domain->removed, hint, model);
-    else
-        status = compile_model(path, &(struct source){.hint = hint}, model);
-done:
-    free(folder);
-    free(path);
-    free(hint);
-    return status;
+        return ks_fail(KS_MISSING, "%s: the model of %s does not exist: %s", path, task->name,
+                       hint);
+    return domain->removed ? edit_and_compile(path, domain->removed, hint, model)
+                           : compile_model(path, &(struct source){.hint = hint}, model);
 }
 
 /* --- elements of the compiled model --- */

@@ -68,13 +68,12 @@ static void load_from(const char *path)
 /* The library installed with the program, or the one that the build used. */
 static void load(void)
 {
-    char *installed = NULL;
+    KS_OWNED char *installed = NULL;
 
     if (ks_installed_find("../lib/kappascope/libmujoco.so", &installed) == KS_OK && installed)
         load_from(installed);
     else /* the name is empty if the build found no library; dlopen("") would open this program */
         load_from(*KS_LIBMUJOCO ? KS_LIBMUJOCO : "libmujoco.so");
-    free(installed);
 }
 
 ks_status ks_mujoco_load(void)

@@ -2,8 +2,6 @@
  */
 #include "env/domain.h"
 
-#include <math.h>
-
 enum { ACTUATORS = 12 };
 
 /* Eight sensors of toes, two of the inertial measurement unit. */

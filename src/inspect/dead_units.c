@@ -49,6 +49,15 @@ static ks_status passes_new(const struct ks_checkpoint *c, const struct ks_dead_
     return ks_alloc(u->all, sizeof *p->alive, &p->alive);
 }
 
+static void passes_clear(struct passes *p)
+{
+    KS(net_free)(p->net);
+    free(p->primal);
+    free(p->w);
+    free(p->state);
+    free(p->alive);
+}
+
 /* The extended vector (arch.h) of one critic. */
 static void take_critic(struct passes *p, size_t critic)
 {
@@ -83,16 +92,15 @@ static void mark_alive(const struct passes *p, size_t minibatch, const struct ks
 
 ks_status ks_dead_units_count(const struct ks_checkpoint *c, struct ks_dead_units *u)
 {
-    struct passes p = {.net = NULL};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(passes_clear) struct passes p = {.net = NULL};
 
     *u = (struct ks_dead_units){.minibatches = KS_DEAD_UNITS_TRIED};
     if (c->minibatches < u->minibatches)
         u->minibatches = c->minibatches;
     if (c->critic.arch->reads_state && !c->critic.state)
         return KS_OK;
-    KS_GO(find_layers(c, u));
-    KS_GO(passes_new(c, u, &p));
+    KS_TRY(find_layers(c, u));
+    KS_TRY(passes_new(c, u, &p));
     for (size_t e = 0; e < c->critic.ensemble; e++) {
         take_critic(&p, e);
         memset(p.alive, 0, u->all * sizeof *p.alive);
@@ -102,13 +110,7 @@ ks_status ks_dead_units_count(const struct ks_checkpoint *c, struct ks_dead_unit
             for (size_t j = 0; j < u->layer[i].layer->out; j++)
                 u->layer[i].dead[e] += !p.alive[u->layer[i].first + j];
     }
-done:
-    KS(net_free)(p.net);
-    free(p.primal);
-    free(p.w);
-    free(p.state);
-    free(p.alive);
-    return status;
+    return KS_OK;
 }
 
 void ks_dead_units_clear(struct ks_dead_units *u)

@@ -126,7 +126,7 @@ static void add_certificates(const struct ks_spectrum *s, struct ks_document *d)
 static ks_status inspect_spectrum(struct ks_h5 *h5, struct ks_document *d)
 {
     const char *claim;
-    struct ks_spectrum *s;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *s = NULL;
 
     KS_TRY(ks_spectrum_read_open(h5, &s));
     ks_document_line(d, "spectrum", "%s", h5->path);
@@ -140,7 +140,6 @@ static ks_status inspect_spectrum(struct ks_h5 *h5, struct ks_document *d)
         ks_document_add(d, KS_BLOCK_SECTION, "Claim");
         ks_document_add(d, KS_BLOCK_TEXT, "%s", claim);
     }
-    ks_spectrum_free(s);
     return KS_OK;
 }
 
@@ -165,17 +164,14 @@ static ks_status print_progress(const struct ks_study *s, const char *dir, struc
 {
     const struct ks_graph_programs programs = {"kappascope-train", "kappascope-analyze", false, 0};
     struct ks_study_view view = {.dir = dir, .held = true};
-    struct ks_graph *graph = NULL;
-    ks_status status;
+    KS_OWNED_BY(ks_graph_free) struct ks_graph *graph = NULL;
 
     ks_document_add(d, KS_BLOCK_SECTION, "Progress");
     KS_TRY(ks_document_print(d, KS_DOCUMENT_WIDTH, stdout));
     fflush(stdout);
     KS_TRY(ks_graph_new(s, &programs, &graph));
     view.graph = graph;
-    status = ks_study_print_status(&view);
-    ks_graph_free(graph);
-    return status;
+    return ks_study_print_status(&view);
 }
 
 /* The study's file and its folder. The folder is the one that holds study.study; for a file with
@@ -202,26 +198,19 @@ static ks_status find_paths(const char *path, char **file, char **dir)
 
 static ks_status inspect_study(const char *path, struct ks_document *d)
 {
-    char *file = NULL, *dir = NULL;
-    struct ks_study *study = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *file = NULL, *dir = NULL;
+    KS_OWNED_BY(ks_study_free) struct ks_study *study = NULL;
 
-    KS_GO(find_paths(path, &file, &dir));
-    if (!ks_path_exists(file)) {
-        status = ks_fail(KS_IO, "%s: expected a study's folder, found no study.study in it", path);
-        goto done;
-    }
-    KS_GO(ks_study_read(file, KS_STUDY_SHOW, &study));
+    KS_TRY(find_paths(path, &file, &dir));
+    if (!ks_path_exists(file))
+        return ks_fail(KS_IO, "%s: expected a study's folder, found no study.study in it", path);
+    KS_TRY(ks_study_read(file, KS_STUDY_SHOW, &study));
     add_study(study, path, d);
     if (dir)
-        KS_GO(print_progress(study, dir, d));
+        KS_TRY(print_progress(study, dir, d));
     else
         ks_document_line(d, "folder", "none in checkpoints/: it has not run here");
-done:
-    ks_study_free(study);
-    free(file);
-    free(dir);
-    return status;
+    return KS_OK;
 }
 
 /* --- the kind of file --- */
@@ -249,17 +238,12 @@ static ks_status inspect_format(struct ks_h5 *h5, const char *format, struct ks_
 
 static ks_status inspect_h5(const char *path, struct ks_document *d)
 {
-    struct ks_h5 *h5 = NULL;
-    char *format = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
+    KS_OWNED char *format = NULL;
 
     KS_TRY(ks_h5_open(path, NULL, &h5));
-    KS_GO(ks_h5_read_string(h5, "/", "format", &format));
-    KS_GO(inspect_format(h5, format, d));
-done:
-    free(format);
-    ks_h5_close(h5);
-    return status;
+    KS_TRY(ks_h5_read_string(h5, "/", "format", &format));
+    return inspect_format(h5, format, d);
 }
 
 static ks_status inspect_any(const char *path, struct ks_document *d)
@@ -297,11 +281,10 @@ static ks_status inspect(const char *path, size_t inputs, struct ks_document *d)
 
 ks_status ks_inspect(const char *path, size_t inputs, FILE *out)
 {
-    struct ks_document d = {.n = 0};
+    KS_CLEARED_BY(ks_document_clear) struct ks_document d = {.n = 0};
     ks_status status = inspect(path, inputs, &d);
 
     if (status == KS_OK)
         status = ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
-    ks_document_clear(&d);
     return status;
 }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/h5.h"
@@ -201,12 +200,12 @@ static ks_status add_layers(const struct ks_checkpoint *c, struct ks_document *d
 {
     const struct ks_problem problem = {
         .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
-    struct ks_selection *selection = NULL;
-    struct ks_null_space *space = NULL; /* the loss is constant in it for every theta */
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_selection_free) struct ks_selection *selection = NULL;
+    /* The loss is constant in it for every theta. */
+    KS_OWNED_BY(ks_null_space_free) struct ks_null_space *space = NULL;
 
-    KS_GO(ks_selection_new(&problem, false, &selection));
-    KS_GO(ks_null_space_new(&problem, ks_operator_kinds, selection, &space));
+    KS_TRY(ks_selection_new(&problem, false, &selection));
+    KS_TRY(ks_null_space_new(&problem, ks_operator_kinds, selection, &space));
     ks_document_add(d, KS_BLOCK_SECTION,
                     "Layers (null: known null directions of a critic; critic 0, ...: its norm)");
     add_arrays(&c->critic, space, d);
@@ -214,20 +213,16 @@ static ks_status add_layers(const struct ks_checkpoint *c, struct ks_document *d
         d, "null directions",
         "%zu over all critics: the loss is constant along them, whatever the parameters",
         space->critics * count_null_in(space, 0, SIZE_MAX));
-done:
-    ks_null_space_free(space);
-    ks_selection_free(selection);
-    return status;
+    return KS_OK;
 }
 
 static ks_status add_dead_units(const struct ks_checkpoint *c, struct ks_document *d)
 {
     const size_t critics = c->critic.ensemble < DEAD_CRITICS ? c->critic.ensemble : DEAD_CRITICS;
-    struct ks_dead_units units;
-    ks_status status;
+    KS_CLEARED_BY(ks_dead_units_clear) struct ks_dead_units units = {.n = 0};
 
-    status = ks_dead_units_count(c, &units);
-    if (status == KS_OK && units.n > 0) {
+    KS_TRY(ks_dead_units_count(c, &units));
+    if (units.n > 0) {
         ks_document_add(d, KS_BLOCK_SECTION,
                         "Dead units (zero in all rows of the minibatches that were tried)");
         ks_document_line(d, "minibatches tried", "%zu of %zu", units.minibatches, c->minibatches);
@@ -236,7 +231,7 @@ static ks_status add_dead_units(const struct ks_checkpoint *c, struct ks_documen
         if (critics < c->critic.ensemble)
             ks_document_cell(d, ks_cell_text("..."));
     }
-    for (size_t i = 0; status == KS_OK && i < units.n; i++) {
+    for (size_t i = 0; i < units.n; i++) {
         const struct KS(layer) *l = units.layer[i].layer;
         char name[32];
 
@@ -245,8 +240,7 @@ static ks_status add_dead_units(const struct ks_checkpoint *c, struct ks_documen
         for (size_t e = 0; e < critics; e++)
             ks_document_cell(d, ks_cell_count(units.layer[i].dead[e]));
     }
-    ks_dead_units_clear(&units);
-    return status;
+    return KS_OK;
 }
 
 static void add_critic(const struct ks_checkpoint *c, const char *path, struct ks_document *d)
@@ -267,22 +261,19 @@ static void add_critic(const struct ks_checkpoint *c, const char *path, struct k
 
 ks_status ks_inspect_checkpoint(struct ks_h5 *h5, struct ks_document *d)
 {
-    struct ks_checkpoint *c = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
 
-    KS_GO(ks_inspect_read(h5, &c));
+    KS_TRY(ks_inspect_read(h5, &c));
     add_critic(c, h5->path, d);
     add_batch(c, d);
     add_references(c, d);
-    KS_GO(add_layers(c, d));
-    KS_GO(add_dead_units(c, d));
+    KS_TRY(add_layers(c, d));
+    KS_TRY(add_dead_units(c, d));
     if (c->attributes.n > 0)
         ks_document_add(d, KS_BLOCK_SECTION, "Attributes");
     for (size_t i = 0; i < c->attributes.n; i++)
         ks_inspect_attribute(&c->attributes.list[i], d);
-done:
-    ks_checkpoint_free(c);
-    return status;
+    return KS_OK;
 }
 
 /* --- architecture files --- */
@@ -313,12 +304,11 @@ static size_t count_layers(const struct KS(arch) *arch)
 
 ks_status ks_inspect_architecture(const char *path, size_t inputs, struct ks_document *d)
 {
-    struct ks_networks networks = {.ensemble = 1};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_networks_clear) struct ks_networks networks = {.ensemble = 1};
     const struct KS(arch) *arch;
 
-    KS_GO(KS(arch_read)(path, &networks.text));
-    KS_GO(parse_architecture(path, inputs, &networks));
+    KS_TRY(KS(arch_read)(path, &networks.text));
+    KS_TRY(parse_architecture(path, inputs, &networks));
     arch = networks.arch;
     ks_document_line(d, "architecture", "%s", path);
     ks_document_line(d, "layers", "%zu", count_layers(arch));
@@ -332,13 +322,11 @@ ks_status ks_inspect_architecture(const char *path, size_t inputs, struct ks_doc
                          arch->policy.actions);
     if (inputs == 0) {
         ks_document_line(d, "parameters", "not known without the input's width: --inputs D");
-        goto done;
+        return KS_OK;
     }
     ks_document_line(d, "inputs", "%zu", inputs);
     ks_document_line(d, "parameters", "%zu", arch->parameters);
     ks_document_add(d, KS_BLOCK_SECTION, "Layers");
     add_arrays(&networks, NULL, d);
-done:
-    ks_networks_clear(&networks);
-    return status;
+    return KS_OK;
 }

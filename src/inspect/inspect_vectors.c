@@ -89,18 +89,15 @@ static void add_norms(const struct vectors *v, struct ks_document *d)
 
 ks_status ks_inspect_vectors(struct ks_h5 *h5, struct ks_document *d)
 {
-    struct vectors v = {.path = h5->path};
-    ks_status status = read(h5, &v);
+    KS_CLEARED_BY(clear) struct vectors v = {.path = h5->path};
 
-    if (status == KS_OK) {
-        ks_document_line(d, "vector file", "%s", h5->path);
-        ks_document_line(d, "vectors", "%zu of %zu numbers", v.k, v.n);
-        for (size_t i = 0; i < v.attributes.n; i++)
-            ks_inspect_attribute(&v.attributes.list[i], d);
-        add_norms(&v, d);
-    }
-    clear(&v);
-    return status;
+    KS_TRY(read(h5, &v));
+    ks_document_line(d, "vector file", "%s", h5->path);
+    ks_document_line(d, "vectors", "%zu of %zu numbers", v.k, v.n);
+    for (size_t i = 0; i < v.attributes.n; i++)
+        ks_inspect_attribute(&v.attributes.list[i], d);
+    add_norms(&v, d);
+    return KS_OK;
 }
 
 /* --- two files --- */
@@ -110,14 +107,11 @@ static const double INDEPENDENT = 1e-6;
 
 static ks_status read_eigenvectors(const char *path, struct vectors *v)
 {
-    struct ks_h5 *h5;
-    ks_status status;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     *v = (struct vectors){.path = path};
     KS_TRY(ks_h5_open(path, "kappascope-vector", &h5));
-    status = read(h5, v);
-    ks_h5_close(h5);
-    KS_TRY(status);
+    KS_TRY(read(h5, v));
     return v->eigenvalue ? KS_OK
                          : ks_fail(KS_FORMAT,
                                    "%s: expected eigenvectors, as analyze --eigenvectors writes "
@@ -205,8 +199,7 @@ static void add_file(const char *name, const struct vectors *v, struct ks_docume
 static ks_status print_overlaps(FILE *out, const struct vectors *a, const struct vectors *b,
                                 size_t count, const double *overlap)
 {
-    struct ks_document d = {.n = 0};
-    ks_status status;
+    KS_CLEARED_BY(ks_document_clear) struct ks_document d = {.n = 0};
 
     add_file("eigenvectors", a, &d);
     add_file("against", b, &d);
@@ -221,49 +214,40 @@ static ks_status print_overlaps(FILE *out, const struct vectors *a, const struct
         "of the other file's first k: 1 for the same space, 0 for orthogonal spaces, k/%zu on "
         "average for random ones (Gur-Ari et al. 2018; Schneider et al. 2024).",
         a->n);
-    status = ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
-    ks_document_clear(&d);
-    return status;
+    return ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
 }
 
 static ks_status print_json(FILE *out, const struct vectors *a, const struct vectors *b,
                             size_t count, const double *overlap)
 {
-    json_t *list = json_array(), *object;
-    char *line;
+    json_t *list = json_array();
+    json_auto_t *object = NULL;
+    KS_OWNED char *line = NULL;
 
     for (size_t k = 0; k < count; k++)
         json_array_append_new(list, json_real(overlap[k]));
     object = json_pack("{s:s%, s:s%, s:I, s:o}", "file", a->path, strlen(a->path), "against",
                        b->path, strlen(b->path), "dimension", (json_int_t)a->n, "overlap", list);
     line = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    json_decref(object);
     if (!line)
         return ks_fail(KS_FORMAT, "--json: a path is not valid UTF-8, or memory is out");
     fprintf(out, "%s\n", line);
-    free(line);
     return KS_OK;
 }
 
 ks_status ks_inspect_overlap(const char *path, const char *against, bool json, FILE *out)
 {
-    struct vectors a = {.n = 0}, b = {.n = 0};
-    double *overlap = NULL;
+    KS_CLEARED_BY(clear) struct vectors a = {.n = 0}, b = {.n = 0};
+    KS_OWNED double *overlap = NULL;
     size_t count;
-    ks_status status = KS_OK;
 
-    KS_GO(read_eigenvectors(path, &a));
-    KS_GO(read_eigenvectors(against, &b));
-    KS_GO(check_same(&a, &b));
+    KS_TRY(read_eigenvectors(path, &a));
+    KS_TRY(read_eigenvectors(against, &b));
+    KS_TRY(check_same(&a, &b));
     count = a.k < b.k ? a.k : b.k;
-    KS_GO(orthonormalize(&a, count));
-    KS_GO(orthonormalize(&b, count));
-    KS_GO(ks_alloc(count, sizeof *overlap, &overlap));
+    KS_TRY(orthonormalize(&a, count));
+    KS_TRY(orthonormalize(&b, count));
+    KS_TRY(ks_alloc(count, sizeof *overlap, &overlap));
     measure(&a, &b, count, overlap);
-    status = (json ? print_json : print_overlaps)(out, &a, &b, count, overlap);
-done:
-    free(overlap);
-    clear(&a);
-    clear(&b);
-    return status;
+    return (json ? print_json : print_overlaps)(out, &a, &b, count, overlap);
 }

@@ -146,28 +146,22 @@ static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpo
 /* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. */
 static ks_status read_open(const struct ks_h5 *h5, bool all, struct ks_checkpoint **out)
 {
-    ks_status status = KS_OK;
-    struct ks_checkpoint *c = NULL;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *c, &c));
-    KS_GO(read_groups(h5, all, c));
+    KS_TRY(ks_alloc(1, sizeof *c, &c));
+    KS_TRY(read_groups(h5, all, c));
     *out = c, c = NULL;
-done:
-    ks_checkpoint_free(c);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **out)
 {
-    struct ks_h5 *h5;
-    ks_status status;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     *out = NULL;
     KS_TRY(ks_h5_open(path, "kappascope-checkpoint", &h5));
-    status = read_open(h5, true, out);
-    ks_h5_close(h5);
-    return status;
+    return read_open(h5, true, out);
 }
 
 ks_status ks_checkpoint_read_loss(const struct ks_h5 *h5, struct ks_checkpoint **out)
@@ -188,11 +182,9 @@ ks_status ks_checkpoint_shapes(struct ks_h5 *h5, double *bytes, struct ks_checkp
 
 ks_status ks_checkpoint_bytes(struct ks_h5 *h5, double *bytes)
 {
-    struct ks_checkpoint *c = NULL;
-    ks_status status = ks_checkpoint_shapes(h5, bytes, &c);
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
 
-    ks_checkpoint_free(c);
-    return status;
+    return ks_checkpoint_shapes(h5, bytes, &c);
 }
 
 /* --- writing: the file appears complete or not at all --- */
@@ -230,17 +222,13 @@ static void write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
 
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, bool f32)
 {
-    ks_status status = KS_OK;
-    struct ks_h5 *h5 = NULL;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     assert(c->critic.text && c->critic.w && c->input && c->target);
     assert(c->loss_rows >= 1 && c->loss_rows <= c->rows);
-    KS_GO(ks_h5_create(path, "kappascope-checkpoint", c->weight ? 2 : 1, &h5));
+    KS_TRY(ks_h5_create(path, "kappascope-checkpoint", c->weight ? 2 : 1, &h5));
     write_all(h5, c, f32);
-    KS_GO(ks_h5_commit(h5));
-done:
-    ks_h5_close(h5);
-    return status;
+    return ks_h5_commit(h5);
 }
 
 void ks_checkpoint_free(struct ks_checkpoint *c)

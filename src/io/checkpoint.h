@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "io/adam.h"
 #include "io/attribute.h"
 #include "io/reference.h"
@@ -84,6 +85,7 @@ ks_status ks_checkpoint_bytes(struct ks_h5 *h5, double *bytes);
  */
 ks_status ks_checkpoint_shapes(struct ks_h5 *h5, double *bytes, struct ks_checkpoint **checkpoint);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
+KS_OWNER(ks_checkpoint_free, struct ks_checkpoint *)
 /* Parses a description of networks with `in` inputs and allocates `ensemble` such networks, all
  * numbers zero: parameters, and running statistics if `states`. KS_FORMAT, KS_MEMORY. The caller
  * ends with ks_networks_clear, also after a failure. */

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -158,16 +157,13 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
                              const struct ks_checkpoint *c, const struct ks_h5_shape *shape,
                              double **target)
 {
-    double *stored = NULL;
-    ks_status status = ks_h5_read_finite(h5, name, shape, &stored);
+    KS_OWNED double *stored = NULL;
 
-    if (status == KS_OK && c->targets_differ && stored) {
-        status = reorder(c, false, stored, target);
-        free(stored);
-    } else {
-        *target = stored; /* also after a failure: the checkpoint owns it */
-    }
-    KS_TRY(status);
+    KS_TRY(ks_h5_read_finite(h5, name, shape, &stored));
+    if (c->targets_differ && stored)
+        KS_TRY(reorder(c, false, stored, target));
+    else
+        *target = stored, stored = NULL;
     return ks_checkpoint_check_targets(c, h5->path, name, *target);
 }
 
@@ -274,7 +270,7 @@ static void write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const 
     const struct ks_h5_shape same = {.n_dims = 3, .dims = {c->minibatches, c->loss_rows, k}};
     const struct ks_h5_shape each = {.n_dims = 4,
                                      .dims = {c->minibatches, c->loss_rows, c->critic.ensemble, k}};
-    double *sorted = NULL;
+    KS_OWNED double *sorted = NULL;
 
     if (!c->targets_differ) {
         ks_h5_write_finite(h5, object, type, &same, target);
@@ -284,7 +280,6 @@ static void write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const 
         h5->status = reorder(c, true, target, &sorted);
     if (h5->status == KS_OK)
         ks_h5_write_finite(h5, object, type, &each, sorted);
-    free(sorted);
 }
 
 void ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
@@ -348,8 +343,10 @@ struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *c, size
     struct ks_checkpoint one = *c;
 
     one.minibatches = 1;
-    one.input += n * c->rows * c->critic.arch->in;
-    one.target += n * ks_checkpoint_target_size(c);
+    if (one.input) { /* else the shapes alone are known */
+        one.input += n * c->rows * c->critic.arch->in;
+        one.target += n * ks_checkpoint_target_size(c);
+    }
     if (one.target_raw)
         one.target_raw += n * ks_checkpoint_target_size(c);
     if (one.weight)

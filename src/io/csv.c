@@ -39,15 +39,13 @@ static ks_status split_line(struct ks_csv *csv, size_t line, char **text, const 
     return KS_OK;
 }
 
-static ks_status parse(struct ks_csv *csv, size_t size, bool growing)
+static ks_status parse(struct ks_csv *csv, bool growing)
 {
     static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf"; /* spreadsheets write it before UTF-8 */
     char *next = csv->text;
 
     if (strncmp(next, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
         next += strlen(BYTE_ORDER_MARK);
-    if (strlen(csv->text) != size)
-        return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", csv->path);
     if (growing && strrchr(next, '\n')) {
         char *last = strrchr(next, '\n') + 1;
 
@@ -70,19 +68,15 @@ static ks_status parse(struct ks_csv *csv, size_t size, bool growing)
 
 ks_status ks_csv_read(const char *path, bool growing, struct ks_csv **out)
 {
-    struct ks_csv *csv = NULL;
-    ks_status status = KS_OK;
-    size_t size = 0;
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *csv, &csv));
-    KS_GO(ks_copy_string(path, &csv->path));
-    KS_GO(ks_text_read(path, &csv->text, &size));
-    KS_GO(parse(csv, size, growing));
+    KS_TRY(ks_alloc(1, sizeof *csv, &csv));
+    KS_TRY(ks_copy_string(path, &csv->path));
+    KS_TRY(ks_text_read(path, &csv->text, NULL));
+    KS_TRY(parse(csv, growing));
     *out = csv, csv = NULL;
-done:
-    ks_csv_free(csv);
-    return status;
+    return KS_OK;
 }
 
 void ks_csv_free(struct ks_csv *csv)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 
 struct ks_csv {
     char *path, *text;    /* owned; the cells point into text */
@@ -21,6 +22,7 @@ struct ks_csv {
  * caller frees. */
 ks_status ks_csv_read(const char *path, bool growing, struct ks_csv **csv);
 void ks_csv_free(struct ks_csv *csv); /* NULL is fine */
+KS_OWNER(ks_csv_free, struct ks_csv *)
 
 /* The index of the column of that name; fails with KS_FORMAT if there is none, or more than one. */
 ks_status ks_csv_column(const struct ks_csv *csv, const char *name, size_t *column);

@@ -157,13 +157,10 @@ void ks_file_close(struct ks_file *file)
 
 ks_status ks_file_write(const char *path, const void *bytes, size_t size)
 {
-    struct ks_file file;
-    ks_status status = ks_file_create(path, &file);
+    KS_CLEARED_BY(ks_file_close) struct ks_file file = {.descriptor = -1};
 
-    if (status == KS_OK)
-        status = ks_file_commit(&file, bytes, size);
-    ks_file_close(&file);
-    return status;
+    KS_TRY(ks_file_create(path, &file));
+    return ks_file_commit(&file, bytes, size);
 }
 
 ks_status ks_folder_lock(const char *folder, const char *program, int *descriptor)
@@ -255,34 +252,28 @@ static ks_status read_stream(FILE *file, const char *path, char **bytes, size_t 
 {
     struct stat about;
     size_t room = fstat(fileno(file), &about) == 0 ? (size_t)about.st_size + 2 : 1 << 16, used = 0;
-    ks_status status;
-    char *text = NULL;
+    KS_OWNED char *text = NULL;
 
-    KS_GO(ks_alloc(room, 1, &text)); /* zeroed, as what ks_grow adds is */
+    KS_TRY(ks_alloc(room, 1, &text)); /* zeroed, as what ks_grow adds is */
     while (used += fread(text + used, 1, room - 1 - used, file), used == room - 1)
-        KS_GO(ks_grow(room, 1, &room, &text));
-    if (ferror(file)) {
-        status = ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
-        goto done;
-    }
+        KS_TRY(ks_grow(room, 1, &room, &text));
+    if (ferror(file))
+        return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (!size && strlen(text) != used)
+        return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
     *bytes = text, text = NULL;
     if (size)
         *size = used;
-done:
-    free(text);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_text_read(const char *path, char **bytes, size_t *size)
 {
-    FILE *file;
-    ks_status status;
+    KS_OWNED_BY(ks_path_close) FILE *file = NULL;
 
     *bytes = NULL;
     KS_TRY(ks_path_open(path, &file));
-    status = read_stream(file, path, bytes, size);
-    fclose(file);
-    return status;
+    return read_stream(file, path, bytes, size);
 }
 
 ks_status ks_text_open(struct ks_text *text, const char *format, ...)

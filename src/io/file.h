@@ -73,7 +73,7 @@ ks_status ks_folder_sweep(const char *folder);
 /* --- text --- */
 
 /* Reads a file's bytes, followed by a zero, into *bytes, which the caller frees; their number into
- * *size (may be NULL). Fails with KS_IO. */
+ * *size. Fails with KS_IO; without `size`, which is for texts, with KS_FORMAT on a zero byte. */
 ks_status ks_text_read(const char *path, char **bytes, size_t *size);
 
 /* A file that is printed to memory and appears complete when it is closed. */
@@ -83,7 +83,7 @@ struct ks_text {
     size_t size;
     FILE *stream; /* print here; ks_text_close checks for errors */
 };
-/* `format` and what follows print the path. */
+/* `format` and what follows print the path. After a failure there is nothing to close. */
 ks_status ks_text_open(struct ks_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Writes the file if `status` is KS_OK, and frees what `text` holds. Returns `status`, or the

@@ -72,8 +72,7 @@ static ks_status new_handle(const char *path, bool writing, struct ks_h5 **out)
 {
     void *volatile room = malloc(ROOM); /* `volatile` keeps the compiler from removing this */
     const bool enough = room != NULL;
-    ks_status status;
-    struct ks_h5 *h5;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     *out = NULL;
     free(room);
@@ -87,12 +86,9 @@ static ks_status new_handle(const char *path, bool writing, struct ks_h5 **out)
     h5->id = H5I_INVALID_HID;
     h5->writing = writing;
     h5->file.descriptor = -1;
-    status = ks_copy_string(path, &h5->path);
-    if (status != KS_OK)
-        ks_h5_close(h5);
-    else
-        *out = h5;
-    return status;
+    KS_TRY(ks_copy_string(path, &h5->path));
+    *out = h5, h5 = NULL;
+    return KS_OK;
 }
 
 /* --- the image of a file in memory ---
@@ -180,17 +176,15 @@ static ks_status name_image(const struct ks_h5 *h5, char name[KS_PATH])
 
 ks_status ks_h5_load(const char *path, struct ks_h5 **out)
 {
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
     struct stat found;
 
-    KS_TRY(new_handle(path, false, out));
-    if (stat(path, &found) != 0 || found.st_size <= MOST_IMAGE)
-        status = ks_text_read(path, (char **)&(*out)->image, &(*out)->image_size);
-    if (status == KS_OK)
-        return KS_OK;
-    ks_h5_close(*out);
     *out = NULL;
-    return status;
+    KS_TRY(new_handle(path, false, &h5));
+    if (stat(path, &found) != 0 || found.st_size <= MOST_IMAGE)
+        KS_TRY(ks_text_read(path, (char **)&h5->image, &h5->image_size));
+    *out = h5, h5 = NULL;
+    return KS_OK;
 }
 
 ks_status ks_h5_sha256(const struct ks_h5 *h5, char text[KS_SHA256_TEXT])
@@ -246,11 +240,10 @@ ks_status ks_h5_recognize(const char *path, bool *is)
 {
     static const char signature[] = "\x89HDF\r\n\x1a\n";
     char start[sizeof signature] = "";
-    FILE *file;
+    KS_OWNED_BY(ks_path_close) FILE *file = NULL;
 
     KS_TRY(ks_path_open(path, &file));
     *is = fread(start, sizeof start - 1, 1, file) == 1 && strcmp(start, signature) == 0;
-    fclose(file);
     return KS_OK;
 }
 
@@ -259,25 +252,18 @@ ks_status ks_h5_recognize(const char *path, bool *is)
 ks_status ks_h5_start(struct ks_h5 *h5)
 {
     const bool in_memory = h5->image_size > 0; /* HDF5 accepts no empty image */
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_h5_release) hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     char name[KS_PATH];
 
-    KS_GO(name_image(h5, name));
+    KS_TRY(name_image(h5, name));
     if (access < 0 || H5Pset_file_locking(access, false, true) < 0 || !forbid_plugins(h5) ||
-        (in_memory && !use_image(h5, access))) {
-        status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
-        goto done;
-    }
+        (in_memory && !use_image(h5, access)))
+        return ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
     h5->id = H5Fopen(in_memory ? name : h5->path, H5F_ACC_RDONLY, access);
-    if (h5->id < 0)
-        status = ks_h5_fail(h5, KS_FORMAT, NULL,
+    return h5->id >= 0
+               ? check_end(h5)
+               : ks_h5_fail(h5, KS_FORMAT, NULL,
                             "expected an HDF5 file, found none, or a damaged or truncated one");
-    else
-        status = check_end(h5);
-done:
-    ks_h5_release(access);
-    return status;
 }
 
 /* --- a new file, built in memory ---
@@ -289,21 +275,17 @@ done:
 
 static ks_status create_image(struct ks_h5 *h5)
 {
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_h5_release) hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    KS_OWNED_BY(ks_h5_release) hid_t creation = H5Pcreate(H5P_FILE_CREATE);
     char name[KS_PATH];
 
-    KS_GO(name_image(h5, name));
+    KS_TRY(name_image(h5, name));
     if (access < 0 || creation < 0 || !use_image(h5, access) ||
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
         H5Pset_obj_track_times(creation, false) < 0)
-        status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
-    else if ((h5->id = H5Fcreate(name, H5F_ACC_TRUNC, creation, access)) < 0)
-        status = ks_h5_fail(h5, KS_RUN, NULL, "cannot be built");
-done:
-    ks_h5_release(access);
-    ks_h5_release(creation);
-    return status;
+        return ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
+    h5->id = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+    return h5->id >= 0 ? KS_OK : ks_h5_fail(h5, KS_RUN, NULL, "cannot be built");
 }
 
 /* --- opening, creating, closing --- */
@@ -325,8 +307,7 @@ void ks_h5_close(struct ks_h5 *h5)
 
 ks_status ks_h5_check_format(const struct ks_h5 *h5, const char *format)
 {
-    ks_status status = KS_OK;
-    char *found = NULL;
+    KS_OWNED char *found = NULL;
     bool checkpoint = strcmp(format, "kappascope-checkpoint") == 0;
     int64_t version = 0;
     bool has;
@@ -339,53 +320,43 @@ ks_status ks_h5_check_format(const struct ks_h5 *h5, const char *format)
                        checkpoint ? ": weights of another program become a checkpoint by "
                                     "'kappascope import'"
                                   : "");
-    KS_GO(ks_h5_read_string(h5, "/", "format", &found));
-    if (strcmp(found, format) != 0) {
-        status = ks_fail(KS_FORMAT, "%s: attribute format: expected \"%s\", found \"%.60s\"",
-                         h5->path, format, found);
-        goto done;
-    }
-    KS_GO(ks_h5_read_integer(h5, "/", "version", INT64_MIN, &version));
-    if (version != KS_H5_VERSION && !(checkpoint && version == KS_H5_CHECKPOINT_VERSION))
-        status = ks_fail(KS_FORMAT, "%s: attribute version of a %s: expected %s, found %lld",
+    KS_TRY(ks_h5_read_string(h5, "/", "format", &found));
+    if (strcmp(found, format) != 0)
+        return ks_fail(KS_FORMAT, "%s: attribute format: expected \"%s\", found \"%.60s\"",
+                       h5->path, format, found);
+    KS_TRY(ks_h5_read_integer(h5, "/", "version", INT64_MIN, &version));
+    return version == KS_H5_VERSION || (checkpoint && version == KS_H5_CHECKPOINT_VERSION)
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "%s: attribute version of a %s: expected %s, found %lld",
                          h5->path, format, checkpoint ? "1 or 2" : "1", (long long)version);
-done:
-    free(found);
-    return status;
 }
 
 ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **out)
 {
-    ks_status status = KS_OK;
-    struct ks_h5 *h5 = NULL;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     *out = NULL;
     KS_TRY(ks_h5_load(path, &h5));
-    KS_GO(ks_scout_before_opening(h5));
-    KS_GO(ks_h5_start(h5));
+    KS_TRY(ks_scout_before_opening(h5));
+    KS_TRY(ks_h5_start(h5));
     if (format)
-        KS_GO(ks_h5_check_format(h5, format));
+        KS_TRY(ks_h5_check_format(h5, format));
     *out = h5, h5 = NULL;
-done:
-    ks_h5_close(h5);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_h5_create(const char *path, const char *format, int64_t version, struct ks_h5 **out)
 {
-    ks_status status = KS_OK;
-    struct ks_h5 *h5 = NULL;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     *out = NULL;
     KS_TRY(new_handle(path, true, &h5));
-    KS_GO(ks_file_create(path, &h5->file));
-    KS_GO(create_image(h5));
+    KS_TRY(ks_file_create(path, &h5->file));
+    KS_TRY(create_image(h5));
     ks_h5_write_string(h5, "/", "format", format);
     ks_h5_write_integer(h5, "/", "version", version);
     *out = h5, h5 = NULL;
-done:
-    ks_h5_close(h5);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_h5_commit(struct ks_h5 *h5)

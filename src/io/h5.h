@@ -24,6 +24,7 @@
 #include <hdf5.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "io/attribute.h"
 #include "io/file.h"
 
@@ -66,7 +67,7 @@ struct ks_h5_shape {
 
 /* Names of the objects in a group, or of the attributes of an object. */
 struct ks_h5_names {
-    char (*name)[KS_H5_NAME]; /* [n], with room for more; owned: free() it */
+    char (*name)[KS_H5_NAME]; /* [n], with room for more; owned */
     size_t n, room;
     ks_status status; /* the failure that ended the list, if any */
 };
@@ -96,11 +97,13 @@ ks_status ks_h5_create(const char *path, const char *format, int64_t version, st
 /* Fails with the file's status, too. */
 ks_status ks_h5_commit(struct ks_h5 *h5);
 void ks_h5_close(struct ks_h5 *h5); /* frees; NULL is fine */
+KS_OWNER(ks_h5_close, struct ks_h5 *)
 
 /* "[3, 6]" */
 void ks_h5_print_shape(const struct ks_h5_shape *shape, char text[KS_H5_SHAPE_TEXT]);
 /* For h5*.c: closes a handle of any kind unless it is negative. */
 void ks_h5_release(hid_t id);
+KS_OWNER(ks_h5_release, hid_t)
 /* For h5*.c: records "PATH: OBJECT: WHAT (HDF5: its innermost message)"; object NULL: the file
  * itself. Call it directly after the HDF5 call that failed. */
 ks_status ks_h5_fail(const struct ks_h5 *h5, ks_status status, const char *object,
@@ -156,9 +159,10 @@ ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const ch
 ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
                                 struct ks_attributes *attributes);
 /* The names of all objects in a group, or of all attributes of an object, whatever their types, at
- * most KS_H5_NAMES. The object must exist. The caller frees names->name, also after a failure. */
+ * most KS_H5_NAMES. The object must exist. The caller clears them, also after a failure. */
 ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
                            struct ks_h5_names *names);
+void ks_h5_names_clear(struct ks_h5_names *names);
 
 /* Fails with KS_FORMAT unless the names of all objects in the group, or of all attributes of the
  * object, are among `known`, which ends in NULL. The message ends in `by`. An unknown one may be a

@@ -74,7 +74,7 @@ static hid_t string_type(const struct open_attribute *r)
 static ks_status read_string(const struct open_attribute *r, char **out)
 {
     ks_status status = KS_OK;
-    hid_t type = string_type(r);
+    KS_OWNED_BY(ks_h5_release) hid_t type = string_type(r);
     char *variable = NULL;
     bool fixed;
 
@@ -82,15 +82,13 @@ static ks_status read_string(const struct open_attribute *r, char **out)
         return attribute_fail(r);
     fixed = H5Tis_variable_str(type) <= 0;
     if (fixed)
-        KS_GO(ks_alloc(H5Tget_size(type), 1, out));
+        KS_TRY(ks_alloc(H5Tget_size(type), 1, out));
     if (H5Aread(r->id, type, fixed ? (void *)*out : &variable) < 0)
         status = attribute_fail(r);
     else if (!fixed)
         status = ks_copy_string(variable ? variable : "", out);
     if (variable)
         H5Dvlen_reclaim(type, r->space, H5P_DEFAULT, &variable);
-done:
-    H5Tclose(type);
     return status;
 }
 
@@ -249,6 +247,11 @@ static herr_t take_attribute(hid_t object, const char *name, const H5A_info_t *i
     return add_name(data, name);
 }
 
+void ks_h5_names_clear(struct ks_h5_names *names)
+{
+    free(names->name);
+}
+
 ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
                            struct ks_h5_names *names)
 {
@@ -270,25 +273,21 @@ ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attr
 ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
                                 struct ks_attributes *attributes)
 {
-    struct ks_h5_names names = {.n = 0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_h5_names_clear) struct ks_h5_names names = {.n = 0};
     bool found;
 
-    KS_GO(ks_h5_has(h5, object, &found));
+    KS_TRY(ks_h5_has(h5, object, &found));
     if (found)
-        KS_GO(ks_h5_read_names(h5, object, true, &names));
+        KS_TRY(ks_h5_read_names(h5, object, true, &names));
     for (size_t i = 0; i < names.n; i++) {
         struct ks_attribute one;
         bool known;
 
-        KS_GO(read_any(h5, object, names.name[i], &one, &known));
+        KS_TRY(read_any(h5, object, names.name[i], &one, &known));
         if (known)
             ks_attribute_add(attributes, &one);
     }
-    status = attributes->status;
-done:
-    free(names.name);
-    return status;
+    return attributes->status;
 }
 
 static bool contains(const char *const *list, const char *name)
@@ -301,21 +300,18 @@ static bool contains(const char *const *list, const char *name)
 ks_status ks_h5_expect_known(const struct ks_h5 *h5, const char *object, bool attributes,
                              const char *const *known, const char *by)
 {
-    struct ks_h5_names names = {.n = 0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_h5_names_clear) struct ks_h5_names names = {.n = 0};
     char list[256] = "none"; /* or "input, target, loss" */
     size_t used = 0;
 
-    KS_GO(ks_h5_read_names(h5, object, attributes, &names));
+    KS_TRY(ks_h5_read_names(h5, object, attributes, &names));
     for (size_t i = 0; known[i] && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
                                  known[i]);
-    for (size_t i = 0; i < names.n && status == KS_OK; i++)
+    for (size_t i = 0; i < names.n; i++)
         if (!contains(known, names.name[i]))
-            status = ks_fail(KS_FORMAT, "%s: %s%s%s%s: expected only %s%s", h5->path, object,
-                             attributes ? ": unknown attribute " : "/", names.name[i],
-                             attributes ? "" : ": unknown object", list, by);
-done:
-    free(names.name);
-    return status;
+            return ks_fail(KS_FORMAT, "%s: %s%s%s%s: expected only %s%s", h5->path, object,
+                           attributes ? ": unknown attribute " : "/", names.name[i],
+                           attributes ? "" : ": unknown object", list, by);
+    return KS_OK;
 }

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -77,13 +76,12 @@ ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
 static ks_status read_type(const struct ks_h5 *h5, const char *object, hid_t set,
                            struct ks_h5_shape *shape)
 {
-    hid_t type = H5Dget_type(set);
+    KS_OWNED_BY(ks_h5_release) hid_t type = H5Dget_type(set);
     H5T_class_t kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
     size_t bytes = type < 0 ? 0 : H5Tget_size(type);
 
     if (type < 0)
         return ks_h5_fail(h5, KS_IO, object, "its type cannot be read");
-    H5Tclose(type);
     if (kind != H5T_FLOAT && kind != H5T_INTEGER)
         return ks_fail(KS_FORMAT, "%s: %s: expected numbers, found another type", h5->path, object);
     shape->stored = kind == H5T_INTEGER      ? KS_H5_INTEGERS
@@ -131,26 +129,21 @@ static ks_status expect_own_values(const struct ks_h5 *h5, const char *object, h
 
 static ks_status check_storage(const struct ks_h5 *h5, const char *object, hid_t set)
 {
-    hid_t list = H5Dget_create_plist(set);
-    ks_status status;
+    KS_OWNED_BY(ks_h5_release) hid_t list = H5Dget_create_plist(set);
 
     if (list < 0)
         return ks_h5_fail(h5, KS_IO, object, "its storage layout cannot be read");
-    status = expect_own_values(h5, object, list);
-    if (status == KS_OK)
-        status = expect_filters(h5, object, list);
-    H5Pclose(list);
-    return status;
+    KS_TRY(expect_own_values(h5, object, list));
+    return expect_filters(h5, object, list);
 }
 
 static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t set,
                             struct ks_h5_shape *shape)
 {
     hsize_t dims[H5S_MAX_RANK];
-    hid_t space = H5Dget_space(set);
+    KS_OWNED_BY(ks_h5_release) hid_t space = H5Dget_space(set);
     int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dims, NULL);
 
-    ks_h5_release(space);
     if (rank < 0)
         return ks_h5_fail(h5, KS_IO, object, "its shape cannot be read");
     if (rank > KS_H5_DIMS)
@@ -162,42 +155,32 @@ static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t se
     return KS_OK;
 }
 
-/* Opens a numeric dataset; the caller closes *set. */
+/* Opens a numeric dataset; the caller releases *set, also after a failure. */
 static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set,
                           struct ks_h5_shape *shape)
 {
-    ks_status status = KS_OK;
-    hid_t id = H5I_INVALID_HID;
     bool found;
 
     *set = H5I_INVALID_HID;
     KS_TRY(ks_h5_has(h5, object, &found));
     if (!found)
         return ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
-    id = H5Oopen(h5->id, object, H5P_DEFAULT);
-    if (id < 0)
+    *set = H5Oopen(h5->id, object, H5P_DEFAULT);
+    if (*set < 0)
         return ks_h5_fail(h5, KS_IO, object, "cannot be opened");
-    if (H5Iget_type(id) != H5I_DATASET) {
-        status = ks_fail(KS_FORMAT, "%s: %s: expected a dataset, found another object", h5->path,
-                         object);
-        goto done;
-    }
-    KS_GO(check_storage(h5, object, id));
-    KS_GO(read_type(h5, object, id, shape));
-    KS_GO(read_shape(h5, object, id, shape));
-    *set = id, id = H5I_INVALID_HID;
-done:
-    ks_h5_release(id);
-    return status;
+    if (H5Iget_type(*set) != H5I_DATASET)
+        return ks_fail(KS_FORMAT, "%s: %s: expected a dataset, found another object", h5->path,
+                       object);
+    KS_TRY(check_storage(h5, object, *set));
+    KS_TRY(read_type(h5, object, *set, shape));
+    return read_shape(h5, object, *set, shape);
 }
 
 ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
 {
-    hid_t set;
+    KS_OWNED_BY(ks_h5_release) hid_t set = H5I_INVALID_HID;
 
-    KS_TRY(open_set(h5, object, &set, shape));
-    H5Dclose(set);
-    return KS_OK;
+    return open_set(h5, object, &set, shape);
 }
 
 ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *found,
@@ -270,24 +253,19 @@ static bool read_values(hid_t set, double *values)
 {
     static const hsize_t start[KS_H5_DIMS] = {0};
     struct chunked c = {.set = set, .values = values};
-    hid_t list = H5Dget_create_plist(set);
+    KS_OWNED_BY(ks_h5_release) hid_t list = H5Dget_create_plist(set);
+    KS_OWNED_BY(ks_h5_release) hid_t space = H5Dget_space(set);
     hsize_t dims[KS_H5_DIMS];
-    bool read = false;
     int rank = list >= 0 && H5Pget_layout(list) == H5D_CHUNKED
                    ? H5Pget_chunk(list, KS_H5_DIMS, c.chunk)
                    : 0;
 
-    if (list >= 0)
-        H5Pclose(list);
     if (rank <= 0)
         return H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
     c.rank = (size_t)rank;
-    c.space = H5Dget_space(set);
-    if (c.space >= 0)
-        read = H5Sget_simple_extent_dims(c.space, dims, NULL) == rank &&
-               read_block(&c, start, dims);
-    H5Sclose(c.space);
-    return read;
+    c.space = space;
+    return space >= 0 && H5Sget_simple_extent_dims(space, dims, NULL) == rank &&
+           read_block(&c, start, dims);
 }
 
 /* The numbers of an array, in floating point, because a file can declare any. */
@@ -304,25 +282,21 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
                      double *values)
 {
     struct ks_h5_shape found = {.n_dims = 0};
-    ks_status status = KS_OK;
-    hid_t set;
+    KS_OWNED_BY(ks_h5_release) hid_t set = H5I_INVALID_HID;
 
     KS_TRY(open_set(h5, object, &set, &found));
-    KS_GO(compare_shape(h5, object, shape, &found));
-    if (count(shape) > 0 && !read_values(set, values))
-        status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
-done:
-    H5Dclose(set);
-    return status;
+    KS_TRY(compare_shape(h5, object, shape, &found));
+    return count(shape) == 0 || read_values(set, values)
+               ? KS_OK
+               : ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
 }
 
 ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
                          const struct ks_h5_shape *shape, double **out)
 {
     struct ks_h5_shape found = {.n_dims = 0};
-    ks_status status = KS_OK;
     const double n = count(shape);
-    double *values = NULL;
+    KS_OWNED double *values = NULL;
 
     *out = NULL;
     KS_TRY(ks_h5_shape(h5, object, &found));
@@ -335,11 +309,9 @@ ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
         return ks_fail(KS_FORMAT, "%s: %s: more numbers than can be addressed", h5->path, object);
     if (ks_alloc((size_t)n, sizeof *values, &values) != KS_OK)
         return ks_fail(KS_MEMORY, "%s: %s: out of memory for %.0f numbers", h5->path, object, n);
-    KS_GO(ks_h5_read(h5, object, shape, values));
+    KS_TRY(ks_h5_read(h5, object, shape, values));
     *out = values, values = NULL;
-done:
-    free(values);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t n,

@@ -15,8 +15,8 @@ enum {
 /* Without H5Pset_obj_track_times(false) equal content would not give equal bytes. */
 static ks_status create_group(const struct ks_h5 *h5, const char *group)
 {
-    ks_status status = KS_OK;
-    hid_t creation, id = H5I_INVALID_HID;
+    KS_OWNED_BY(ks_h5_release) hid_t creation = H5I_INVALID_HID;
+    KS_OWNED_BY(ks_h5_release) hid_t id = H5I_INVALID_HID;
     bool found;
 
     KS_TRY(ks_h5_has(h5, group, &found));
@@ -25,11 +25,7 @@ static ks_status create_group(const struct ks_h5 *h5, const char *group)
     creation = H5Pcreate(H5P_GROUP_CREATE);
     if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0)
         id = H5Gcreate2(h5->id, group, H5P_DEFAULT, creation, H5P_DEFAULT);
-    if (id < 0)
-        status = ks_h5_fail(h5, KS_RUN, group, "cannot be created");
-    ks_h5_release(id);
-    ks_h5_release(creation);
-    return status;
+    return id >= 0 ? KS_OK : ks_h5_fail(h5, KS_RUN, group, "cannot be created");
 }
 
 void ks_h5_group(struct ks_h5 *h5, const char *group)
@@ -69,22 +65,21 @@ static ks_status write_dataset(const struct ks_h5 *h5, const char *object, enum 
     const hid_t stored = type == KS_H5_F32   ? H5T_IEEE_F32LE
                          : type == KS_H5_I64 ? H5T_STD_I64LE
                                              : H5T_IEEE_F64LE;
-    hid_t space, list, set = H5I_INVALID_HID;
+    KS_OWNED_BY(ks_h5_release) hid_t space = H5I_INVALID_HID;
+    KS_OWNED_BY(ks_h5_release) hid_t list = creation_list(shape, H5Tget_size(stored));
+    hid_t set = H5I_INVALID_HID;
     hsize_t dims[KS_H5_DIMS];
 
     assert(shape->n_dims >= 1 && shape->n_dims <= KS_H5_DIMS);
     for (size_t i = 0; i < shape->n_dims; i++)
         dims[i] = shape->dims[i];
     space = H5Screate_simple((int)shape->n_dims, dims, NULL);
-    list = creation_list(shape, H5Tget_size(stored));
     if (space >= 0 && list >= 0)
         set = H5Dcreate2(h5->id, object, stored, space, H5P_DEFAULT, list, H5P_DEFAULT);
     if (set < 0 || H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
         status = ks_h5_fail(h5, KS_RUN, object, "cannot be written");
     if (set >= 0 && H5Dclose(set) < 0 && status == KS_OK) /* chunks are compressed here */
         status = ks_h5_fail(h5, KS_RUN, object, "cannot be written");
-    ks_h5_release(list);
-    ks_h5_release(space);
     return status;
 }
 
@@ -151,7 +146,8 @@ static ks_status write_attribute(const struct ks_h5 *h5, const char *object,
     hid_t memory = H5I_INVALID_HID, id = H5I_INVALID_HID;
     const void *value = NULL;
     char what[KS_ATTRIBUTE_NAME + 64];
-    hid_t type = attribute_type(a, &memory, &value);
+    KS_OWNED_BY(ks_h5_release) hid_t type = attribute_type(a, &memory, &value);
+    KS_OWNED_BY(ks_h5_release)
     hid_t space = a->type == KS_ATTRIBUTE_LIST ? H5Screate_simple(1, &n, NULL)
                                                : H5Screate(H5S_SCALAR);
 
@@ -163,8 +159,6 @@ static ks_status write_attribute(const struct ks_h5 *h5, const char *object,
         status = ks_h5_fail(h5, KS_RUN, object, what);
     if (id >= 0 && H5Aclose(id) < 0 && status == KS_OK)
         status = ks_h5_fail(h5, KS_RUN, object, what);
-    ks_h5_release(space);
-    ks_h5_release(type);
     return status;
 }
 

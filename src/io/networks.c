@@ -103,8 +103,7 @@ static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool opti
  * more memory than the datasets of the file declare. */
 static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optional, double **out)
 {
-    ks_status status = KS_OK;
-    double *flat = NULL, *array = NULL;
+    KS_OWNED double *array = NULL, *flat = NULL;
     size_t largest, n = length(&c);
     bool complete;
 
@@ -119,24 +118,21 @@ static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optiona
     if (n > 0 && c.ensemble > SIZE_MAX / sizeof *flat / n)
         return ks_fail(KS_FORMAT, "%s: %s: %zu networks of %zu numbers do not fit into memory",
                        h5->path, c.group, c.ensemble, n);
-    KS_GO(ks_alloc(c.ensemble * n, sizeof *flat, &flat));
-    KS_GO(ks_alloc(c.ensemble * largest, sizeof *array, &array));
+    KS_TRY(ks_alloc(c.ensemble * n, sizeof *flat, &flat));
+    KS_TRY(ks_alloc(c.ensemble * largest, sizeof *array, &array));
     while (advance(&c)) {
-        KS_GO(ks_h5_read(h5, c.object, &c.shape, array));
-        KS_GO(ks_h5_expect_finite(h5, c.object, c.ensemble * c.size, array));
+        KS_TRY(ks_h5_read(h5, c.object, &c.shape, array));
+        KS_TRY(ks_h5_expect_finite(h5, c.object, c.ensemble * c.size, array));
         for (size_t e = 0; e < c.ensemble; e++)
             memcpy(flat + e * n + c.offset, array + e * c.size, c.size * sizeof *flat);
     }
     *out = flat, flat = NULL;
-done:
-    free(array);
-    free(flat);
-    return status;
+    return KS_OK;
 }
 
 static void write_flat(struct ks_h5 *h5, struct cursor c, const double *flat, bool f32)
 {
-    double *array = NULL;
+    KS_OWNED double *array = NULL;
     size_t n = length(&c);
 
     if (h5->status == KS_OK)
@@ -147,7 +143,6 @@ static void write_flat(struct ks_h5 *h5, struct cursor c, const double *flat, bo
             memcpy(array + e * c.size, flat + e * n + c.offset, c.size * sizeof *flat);
         ks_h5_write_finite(h5, c.object, f32 ? KS_H5_F32 : KS_H5_F64, &c.shape, array);
     }
-    free(array);
 }
 
 ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
@@ -166,17 +161,14 @@ void ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_ne
 static ks_status read_description(const struct ks_h5 *h5, const char *group, size_t in,
                                   struct ks_networks *networks)
 {
-    ks_status status = KS_OK;
-    char *source = NULL;
+    KS_OWNED char *source = NULL;
     int64_t ensemble;
 
     KS_TRY(ks_h5_read_string(h5, group, "arch", &networks->text));
     KS_TRY(ks_h5_read_integer(h5, group, "ensemble", 1, &ensemble));
     networks->ensemble = (size_t)ensemble;
     KS_TRY(ks_print_string(&source, "%s: %s: arch", h5->path, group));
-    status = KS(arch_parse)(networks->text, source, in, &networks->arch);
-    free(source);
-    return status;
+    return KS(arch_parse)(networks->text, source, in, &networks->arch);
 }
 
 ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
@@ -300,15 +292,12 @@ static ks_status expect_layer(const struct ks_h5 *h5, const struct KS(arch) *arc
 
 ks_status ks_networks_expect_known(const struct ks_h5 *h5, const struct ks_networks *critic)
 {
-    struct ks_h5_names names = {.n = 0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_h5_names_clear) struct ks_h5_names names = {.n = 0};
 
     KS_TRY(ks_h5_expect_known(h5, "/critic", true, (const char *const[]){"arch", "ensemble", NULL},
                               ""));
-    KS_GO(ks_h5_read_names(h5, "/critic", false, &names));
+    KS_TRY(ks_h5_read_names(h5, "/critic", false, &names));
     for (size_t i = 0; i < names.n; i++)
-        KS_GO(expect_layer(h5, critic->arch, names.name[i]));
-done:
-    free(names.name);
-    return status;
+        KS_TRY(expect_layer(h5, critic->arch, names.name[i]));
+    return KS_OK;
 }

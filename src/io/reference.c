@@ -234,12 +234,12 @@ static ks_status compare_all(const struct ks_checkpoint *c, const char *path,
 
 ks_status ks_references_compare(const struct ks_checkpoint *c, const char *path, size_t minibatches)
 {
-    struct ks_references computed = c->references;
-    ks_status status;
+    KS_CLEARED_BY(ks_references_clear) struct ks_references computed = {.output = {.value = NULL}};
 
-    if (!ks_references_exist(&computed))
+    if (!ks_references_exist(&c->references))
         return KS_OK;
     KS_TRY(ks_networks_check_state(&c->critic, path));
+    computed = c->references;
     for (size_t k = 0; k < KS_REFERENCES; k++) {
         size_t *n = &computed.all[k].minibatches;
 
@@ -247,7 +247,5 @@ ks_status ks_references_compare(const struct ks_checkpoint *c, const char *path,
         *n = *n < minibatches ? *n : minibatches;
     }
     KS_TRY(ks_references_compute(c, &computed));
-    status = compare_all(c, path, &computed);
-    ks_references_clear(&computed);
-    return status;
+    return compare_all(c, path, &computed);
 }

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cblas.h>
@@ -229,17 +228,14 @@ ks_status ks_references_bytes(const struct ks_checkpoint *c, const struct ks_ref
                               double *bytes)
 {
     struct ks_references to = *references;
-    struct evaluation e = {.c = NULL};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(evaluation_clear) struct evaluation e = {.c = NULL};
 
     *bytes = 0;
     if (to.output.minibatches + to.loss.minibatches + to.gradient_norm.minibatches == 0)
         return KS_OK;
-    KS_GO(evaluation_new(c, &to, &e));
+    KS_TRY(evaluation_new(c, &to, &e));
     *bytes = (double)ks_arena_count(lay_out, &e);
     *bytes += (double)(to.output.minibatches * to.output.rows) * (double)output_row(c) *
               sizeof(double);
-done:
-    evaluation_clear(&e);
-    return status;
+    return KS_OK;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,21 +25,17 @@ static const char MAGIC[24] = "kappascope-replay 1";
 ks_status ks_replay_log_new(const char *folder, size_t row_bytes, size_t segment_rows,
                             struct ks_replay_log **out)
 {
-    struct ks_replay_log *log = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_replay_log_free) struct ks_replay_log *log = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *log, &log));
+    KS_TRY(ks_alloc(1, sizeof *log, &log));
     log->row_bytes = row_bytes;
     log->segment_rows = segment_rows;
     log->descriptor = -1;
-    KS_GO(ks_copy_string(folder, &log->folder));
-    KS_GO(ks_alloc(strlen(folder) + NAME, 1, &log->path));
-    *out = log;
+    KS_TRY(ks_copy_string(folder, &log->folder));
+    KS_TRY(ks_alloc(strlen(folder) + NAME, 1, &log->path));
+    *out = log, log = NULL;
     return KS_OK;
-done:
-    ks_replay_log_free(log);
-    return status;
 }
 
 void ks_replay_log_free(struct ks_replay_log *log)
@@ -150,73 +147,54 @@ struct reading {
     ks_status (*take)(void *context, const void *row);
     void *context;
     unsigned char chain[KS_SHA256_BYTES]; /* before the next row */
-    unsigned char *row;                   /* [row_bytes]         */
 };
-
-/* Reads exactly n bytes, after which `more` are to follow; KS_FORMAT if the file is shorter. */
-static ks_status get(FILE *file, const char *path, void *bytes, size_t n, size_t more)
-{
-    const size_t found = fread(bytes, 1, n, file);
-
-    if (found == n)
-        return KS_OK;
-    if (ferror(file))
-        return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
-    return ks_fail(KS_FORMAT, "%s: damaged: the file is %zu bytes too short", path,
-                   n - found + more);
-}
 
 /* Nothing verifies the chain in the first segment's header here. It is verified at the end, when
  * the chain that continues it must agree with the mark. */
-static ks_status read_header(struct reading *g, FILE *file, const char *path, size_t segment)
+static ks_status check_header(struct reading *g, const char *path, size_t segment,
+                              const char *bytes)
 {
     const bool start = segment * g->log->segment_rows <= g->first;
-    struct header h, want;
+    struct header want;
 
-    KS_TRY(get(file, path, &h, sizeof h, 0));
     if (start)
-        memcpy(g->chain, h.chain, sizeof g->chain);
+        memcpy(g->chain, bytes + offsetof(struct header, chain), sizeof g->chain);
     want = describe(g->log, segment, g->chain);
-    if (memcmp(&h, &want, sizeof h) != 0)
-        return ks_fail(KS_FORMAT, "%s: damaged, or not part of this replay log%s", path,
-                       start ? "" : "; or the segment before it is damaged");
-    return KS_OK;
-}
-
-static ks_status read_rows(struct reading *g, FILE *file, const char *path, size_t segment)
-{
-    const size_t size = g->log->row_bytes, start = segment * g->log->segment_rows;
-    const size_t full = start + g->log->segment_rows, end = g->end < full ? g->end : full;
-
-    for (size_t i = start; i < end; i++) {
-        KS_TRY(get(file, path, g->row, size, (end - i - 1) * size));
-        KS_TRY(chain_row(g->chain, g->row, size));
-        if (i >= g->first)
-            KS_TRY(g->take(g->context, g->row));
-    }
-    return KS_OK;
+    return memcmp(bytes, &want, sizeof want) == 0
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "%s: damaged, or not part of this replay log%s", path,
+                         start ? "" : "; or the segment before it is damaged");
 }
 
 static ks_status read_segment(struct reading *g, size_t segment)
 {
-    const char *path = segment_path(g->log, segment);
-    FILE *file = fopen(path, "r+b"); /* as it is going to be appended to */
-    ks_status status;
+    const size_t start = segment * g->log->segment_rows, full = start + g->log->segment_rows;
+    const size_t end = g->end < full ? g->end : full, row = g->log->row_bytes;
+    const size_t expected = sizeof(struct header) + (end - start) * row;
+    const char *path = segment_path(g->log, segment), *next;
+    KS_OWNED char *bytes = NULL;
+    size_t size;
 
-    if (!file && errno == ENOENT)
+    if (!ks_path_exists(path))
         return ks_fail(KS_FORMAT, "%s: missing", path);
-    if (!file)
-        return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    status = read_header(g, file, path, segment);
-    if (status == KS_OK)
-        status = read_rows(g, file, path, segment);
-    fclose(file);
-    return status;
+    KS_TRY(ks_text_read(path, &bytes, &size));
+    if (size >= sizeof(struct header))
+        KS_TRY(check_header(g, path, segment, bytes));
+    if (size < expected)
+        return ks_fail(KS_FORMAT, "%s: damaged: the file is %zu bytes too short", path,
+                       expected - size);
+    next = bytes + sizeof(struct header);
+    for (size_t i = start; i < end; i++, next += row) {
+        KS_TRY(chain_row(g->chain, next, row));
+        if (i >= g->first)
+            KS_TRY(g->take(g->context, next));
+    }
+    return KS_OK;
 }
 
 static bool segment_exists(const struct ks_replay_log *log, size_t segment)
 {
-    return access(segment_path(log, segment), F_OK) == 0;
+    return ks_path_exists(segment_path(log, segment));
 }
 
 /* Removes what was appended after the mark: the end of its segment, and later segments. */
@@ -243,13 +221,9 @@ ks_status ks_replay_log_read(struct ks_replay_log *log, const struct ks_replay_l
     struct reading g = {
         .log = log, .first = first, .end = mark->rows, .take = take, .context = context};
     size_t segment = first / log->segment_rows;
-    ks_status status = KS_OK;
 
-    KS_TRY(ks_alloc(log->row_bytes, 1, &g.row));
-    for (size_t i = segment; i * log->segment_rows < mark->rows && status == KS_OK; i++)
-        status = read_segment(&g, i);
-    free(g.row);
-    KS_TRY(status);
+    for (size_t i = segment; i * log->segment_rows < mark->rows; i++)
+        KS_TRY(read_segment(&g, i));
     if (first < mark->rows && memcmp(g.chain, mark->chain, sizeof g.chain) != 0)
         return ks_fail(KS_FORMAT, "%s: damaged: checksum mismatch", log->path);
     log->mark = *mark;

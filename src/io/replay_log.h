@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "io/file.h"
 
 /* A position in a log. */
@@ -33,6 +34,7 @@ struct ks_replay_log {
 ks_status ks_replay_log_new(const char *folder, size_t row_bytes, size_t segment_rows,
                             struct ks_replay_log **log);
 void ks_replay_log_free(struct ks_replay_log *log); /* NULL is fine */
+KS_OWNER(ks_replay_log_free, struct ks_replay_log *)
 
 /* Appends n rows. Fails with KS_FULL or KS_IO, naming the file; afterwards the log may only be
  * freed.

@@ -101,45 +101,38 @@ static void reset_signals(void)
 
 static ks_status read_checkpoint(const struct scout *s)
 {
-    struct ks_checkpoint *checkpoint;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *checkpoint = NULL;
     double bytes;
 
     KS_TRY(ks_checkpoint_bytes(s->h5, &bytes));
     if (bytes > s->memory)
         return KS_OK;
     allow(s, bytes);
-    KS_TRY(ks_checkpoint_read_loss(s->h5, &checkpoint));
-    ks_checkpoint_free(checkpoint);
-    return KS_OK;
+    return ks_checkpoint_read_loss(s->h5, &checkpoint);
 }
 
 static ks_status read_spectrum(const struct scout *s)
 {
-    struct ks_spectrum *spectrum;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *spectrum = NULL;
 
-    KS_TRY(ks_spectrum_read_open(s->h5, &spectrum));
-    ks_spectrum_free(spectrum);
-    return KS_OK;
+    return ks_spectrum_read_open(s->h5, &spectrum);
 }
 
 static ks_status read_vectors(const struct scout *s)
 {
-    struct ks_attributes attributes = {.n = 0};
+    KS_CLEARED_BY(ks_attributes_clear) struct ks_attributes attributes = {.n = 0};
     struct ks_h5_shape shape = {.n_dims = 0};
-    double *vectors = NULL, bytes;
-    ks_status status = ks_h5_read_attributes(s->h5, "/", &attributes);
+    KS_OWNED double *vectors = NULL;
+    double bytes;
     size_t k;
 
-    ks_attributes_clear(&attributes);
-    KS_TRY(status);
+    KS_TRY(ks_h5_read_attributes(s->h5, "/", &attributes));
     KS_TRY(ks_h5_shape(s->h5, "/vector", &shape));
     bytes = sizeof *vectors * (double)shape.dims[0] * (double)shape.dims[1];
     if (shape.n_dims != 2 || bytes > s->memory)
         return KS_OK;
     allow(s, bytes);
-    status = ks_vectors_read_open(s->h5, shape.dims[1], &k, &vectors);
-    free(vectors);
-    return status;
+    return ks_vectors_read_open(s->h5, shape.dims[1], &k, &vectors);
 }
 
 static ks_status read_format(const struct scout *s, const char *format)
@@ -161,8 +154,7 @@ static ks_status read_format(const struct scout *s, const char *format)
 
 static ks_status read_file(const struct scout *s)
 {
-    ks_status status;
-    char *format;
+    KS_OWNED char *format = NULL;
     bool found;
 
     KS_TRY(ks_h5_start(s->h5));
@@ -170,9 +162,7 @@ static ks_status read_file(const struct scout *s)
     if (!found)
         return KS_OK;
     KS_TRY(ks_h5_read_string(s->h5, "/", "format", &format));
-    status = read_format(s, format);
-    free(format);
-    return status;
+    return read_format(s, format);
 }
 
 static void end(int code) __attribute__((noreturn));
@@ -326,13 +316,10 @@ ks_status ks_scout_before_opening(struct ks_h5 *h5)
 
 ks_status ks_scout(const char *path)
 {
-    struct ks_h5 *h5;
-    ks_status status;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     KS_TRY(ks_h5_load(path, &h5));
-    status = check_file(h5);
-    ks_h5_close(h5);
-    return status;
+    return check_file(h5);
 }
 
 ks_status ks_scout_many(size_t files, ks_status (*read)(void *data), void *data)

@@ -68,22 +68,17 @@ static ks_status read_root(const struct ks_h5 *h5, struct ks_spectrum *s)
 static ks_status read_steps(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
     const struct ks_h5_shape shape = {.n_dims = 1, .dims = {s->probes}};
-    ks_status status = KS_OK;
-    double *steps = NULL;
+    KS_OWNED double *steps = NULL;
 
-    KS_GO(ks_h5_read_new(h5, "/lanczos/steps", &shape, &steps));
-    KS_GO(ks_alloc(s->probes, sizeof *s->steps, &s->steps));
+    KS_TRY(ks_h5_read_new(h5, "/lanczos/steps", &shape, &steps));
+    KS_TRY(ks_alloc(s->probes, sizeof *s->steps, &s->steps));
     for (size_t i = 0; i < s->probes; i++) {
-        if (!(steps[i] >= 0 && steps[i] <= (double)s->order && steps[i] == floor(steps[i]))) {
-            status = ks_fail(KS_FORMAT, "%s: /lanczos/steps: expected 0 to %zu, found %g", h5->path,
-                             s->order, steps[i]);
-            goto done;
-        }
+        if (!(steps[i] >= 0 && steps[i] <= (double)s->order && steps[i] == floor(steps[i])))
+            return ks_fail(KS_FORMAT, "%s: /lanczos/steps: expected 0 to %zu, found %g", h5->path,
+                           s->order, steps[i]);
         s->steps[i] = (int64_t)steps[i];
     }
-done:
-    free(steps);
-    return status;
+    return KS_OK;
 }
 
 /* Reads the datasets of a group. A probe's row holds as many finite numbers as it took steps, then
@@ -97,8 +92,7 @@ static ks_status read_group(const struct ks_h5 *h5, enum group group, struct ks_
             continue;
         KS_TRY(ks_h5_read_new(h5, datasets[k].object, &shape, values_of(s, k)));
         for (size_t i = 0; group <= RITZ && i < s->probes; i++)
-            KS_TRY(ks_h5_expect_finite(h5, datasets[k].object,
-                                       s->steps ? (size_t)s->steps[i] : s->order,
+            KS_TRY(ks_h5_expect_finite(h5, datasets[k].object, ks_spectrum_steps(s, i),
                                        *values_of(s, k) + i * s->order));
     }
     return KS_OK;
@@ -175,28 +169,22 @@ static ks_status read_all(const struct ks_h5 *h5, struct ks_spectrum *s)
 
 ks_status ks_spectrum_read_open(const struct ks_h5 *h5, struct ks_spectrum **out)
 {
-    ks_status status = KS_OK;
-    struct ks_spectrum *s = NULL;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *s = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *s, &s));
-    KS_GO(read_all(h5, s));
+    KS_TRY(ks_alloc(1, sizeof *s, &s));
+    KS_TRY(read_all(h5, s));
     *out = s, s = NULL;
-done:
-    ks_spectrum_free(s);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_spectrum_read(const char *path, struct ks_spectrum **out)
 {
-    struct ks_h5 *h5;
-    ks_status status;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     *out = NULL;
     KS_TRY(ks_h5_open(path, FORMAT, &h5));
-    status = ks_spectrum_read_open(h5, out);
-    ks_h5_close(h5);
-    return status;
+    return ks_spectrum_read_open(h5, out);
 }
 
 static void write_group(struct ks_h5 *h5, const struct ks_spectrum *s, enum group group)
@@ -212,7 +200,7 @@ static void write_group(struct ks_h5 *h5, const struct ks_spectrum *s, enum grou
 static void write_lanczos(struct ks_h5 *h5, const struct ks_spectrum *s)
 {
     const struct ks_h5_shape row = {.n_dims = 1, .dims = {s->probes}};
-    double *steps = NULL;
+    KS_OWNED double *steps = NULL;
 
     if (h5->status == KS_OK)
         h5->status = ks_alloc(s->probes, sizeof *steps, &steps);
@@ -222,7 +210,6 @@ static void write_lanczos(struct ks_h5 *h5, const struct ks_spectrum *s)
     ks_h5_write_attributes(h5, "/lanczos", &s->lanczos);
     write_group(h5, s, LANCZOS);
     ks_h5_write(h5, "/lanczos/steps", KS_H5_I64, &row, steps);
-    free(steps);
 }
 
 static void write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
@@ -242,22 +229,23 @@ static void write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
 
 ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *s)
 {
-    ks_status status = KS_OK;
-    struct ks_h5 *h5 = NULL;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     assert(s->ritz && s->weight && s->residual && s->probes > 0 && s->order > 0);
     assert(!s->alpha || (s->beta && s->steps));
-    KS_GO(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
+    KS_TRY(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
     write_all(h5, s);
-    KS_GO(ks_h5_commit(h5));
-done:
-    ks_h5_close(h5);
-    return status;
+    return ks_h5_commit(h5);
 }
 
 size_t ks_spectrum_random(const struct ks_spectrum *s)
 {
     return s->probes - s->gradient;
+}
+
+size_t ks_spectrum_steps(const struct ks_spectrum *s, size_t probe)
+{
+    return s->steps ? (size_t)s->steps[probe] : s->order;
 }
 
 void ks_spectrum_free(struct ks_spectrum *s)
@@ -269,8 +257,12 @@ void ks_spectrum_free(struct ks_spectrum *s)
     ks_attributes_clear(&s->lanczos);
     ks_attributes_clear(&s->certificate);
     for (size_t k = 0; k < DATASETS; k++)
-        free(*values_of(s, k));
-    free(s->steps);
-    free(s->start_norm2);
+        if (!s->arena.block || datasets[k].group > RITZ)
+            free(*values_of(s, k));
+    if (!s->arena.block) {
+        free(s->steps);
+        free(s->start_norm2);
+    }
+    ks_arena_free(&s->arena);
     free(s);
 }

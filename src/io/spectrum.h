@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "io/attribute.h"
 
 struct ks_h5;
@@ -27,10 +28,13 @@ struct ks_spectrum {
      */
     size_t n_band;
     double *band_at, *band_lower, *band_upper; /* [n_band] */
+    struct ks_arena arena; /* the arrays of probes where they were made together, by ks_slq_room or
+                            * ks_exact. Owned */
 };
 
-/* The number of probes with random start vectors. */
+/* The number of probes with random start vectors; the number of Ritz values of a probe. */
 size_t ks_spectrum_random(const struct ks_spectrum *spectrum);
+size_t ks_spectrum_steps(const struct ks_spectrum *spectrum, size_t probe);
 
 /* Read, the second one from an open file, and write. Fail with KS_FORMAT or KS_IO as
  * ks_checkpoint_read does; a written file appears complete or not at all. The caller frees
@@ -39,5 +43,6 @@ ks_status ks_spectrum_read(const char *path, struct ks_spectrum **spectrum);
 ks_status ks_spectrum_read_open(const struct ks_h5 *h5, struct ks_spectrum **spectrum);
 ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *spectrum);
 void ks_spectrum_free(struct ks_spectrum *spectrum);
+KS_OWNER(ks_spectrum_free, struct ks_spectrum *)
 
 #endif

@@ -108,12 +108,10 @@ void ks_table_print(const struct ks_table *t, FILE *out)
 
 ks_status ks_table_write(const struct ks_table *t, const char *dir, const char *name)
 {
-    struct ks_text text = {0};
-    ks_status status;
+    struct ks_text text;
 
     KS_TRY(t->status);
-    status = ks_text_open(&text, "%s/tables/%s.csv", dir, name);
-    if (status == KS_OK)
-        ks_table_print(t, text.stream);
-    return ks_text_close(&text, status);
+    KS_TRY(ks_text_open(&text, "%s/tables/%s.csv", dir, name));
+    ks_table_print(t, text.stream);
+    return ks_text_close(&text, KS_OK);
 }

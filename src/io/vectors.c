@@ -1,8 +1,6 @@
 /* Vector files: k vectors, each with one number for each parameter, in the canonical order. */
 #include "io/checkpoint.h"
 
-#include <stdlib.h>
-
 #include "io/h5.h"
 
 static const char FORMAT[] = "kappascope-vector";
@@ -64,44 +62,34 @@ static ks_status find_shape(const struct ks_h5 *h5, size_t n, struct ks_h5_shape
 ks_status ks_vectors_read_open(const struct ks_h5 *h5, size_t n, size_t *k, double **vectors)
 {
     struct ks_h5_shape shape;
-    double *values = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED double *values = NULL;
 
     *k = 0;
-    if (vectors)
-        *vectors = NULL;
     KS_TRY(find_shape(h5, n, &shape));
-    if (vectors)
-        status = ks_h5_read_finite(h5, OBJECT, &shape, &values);
-    if (status != KS_OK) {
-        free(values);
-        return status;
+    if (vectors) {
+        *vectors = NULL;
+        KS_TRY(ks_h5_read_finite(h5, OBJECT, &shape, &values));
+        *vectors = values, values = NULL;
     }
-    if (vectors)
-        *vectors = values;
     *k = shape.dims[0];
     return KS_OK;
 }
 
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors)
 {
-    struct ks_h5 *h5;
-    ks_status status;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     *vectors = NULL;
     KS_TRY(ks_h5_open(path, FORMAT, &h5));
-    status = ks_vectors_read_open(h5, n, k, vectors);
-    ks_h5_close(h5);
-    return status;
+    return ks_vectors_read_open(h5, n, k, vectors);
 }
 
 ks_status ks_vectors_write(const char *path, const struct ks_vectors *v)
 {
     const struct ks_h5_shape shape = {.n_dims = 2, .dims = {v->k, v->n}};
-    ks_status status = KS_OK;
-    struct ks_h5 *h5 = NULL;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
-    KS_GO(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
+    KS_TRY(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
     if (v->attributes)
         ks_h5_write_attributes(h5, "/", v->attributes);
     ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, v->values);
@@ -111,8 +99,5 @@ ks_status ks_vectors_write(const char *path, const struct ks_vectors *v)
 
         ks_h5_write_finite(h5, t->name, KS_H5_F64, &own, t->values);
     }
-    KS_GO(ks_h5_commit(h5));
-done:
-    ks_h5_close(h5);
-    return status;
+    return ks_h5_commit(h5);
 }

@@ -415,27 +415,20 @@ ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct
 
 ks_status KS(arch_read)(const char *path, char **text)
 {
-    ks_status status = KS_OK;
-    FILE *file;
+    KS_OWNED_BY(ks_path_close) FILE *file = NULL;
+    KS_OWNED char *bytes = NULL;
     size_t length;
 
     *text = NULL;
     KS_TRY(ks_path_open(path, &file));
-    KS_GO(ks_alloc(MAX_BYTES + 1, 1, text));
-    length = fread(*text, 1, MAX_BYTES + 1, file);
+    KS_TRY(ks_alloc(MAX_BYTES + 1, 1, &bytes)); /* zeroed */
+    length = fread(bytes, 1, MAX_BYTES + 1, file);
     if (ferror(file))
-        status = ks_fail(KS_IO, "%s: %s", path, strerror(errno));
-    else if (length > MAX_BYTES || memchr(*text, '\0', length))
-        status = ks_fail(KS_FORMAT, "%s: expected a text of at most %d bytes", path, MAX_BYTES);
-    else
-        (*text)[length] = '\0';
-done:
-    if (status != KS_OK) {
-        free(*text);
-        *text = NULL;
-    }
-    fclose(file);
-    return status;
+        return ks_fail(KS_IO, "%s: %s", path, strerror(errno));
+    if (length > MAX_BYTES || memchr(bytes, '\0', length))
+        return ks_fail(KS_FORMAT, "%s: expected a text of at most %d bytes", path, MAX_BYTES);
+    *text = bytes, bytes = NULL;
+    return KS_OK;
 }
 
 void KS(arch_free)(struct KS(arch) *arch)

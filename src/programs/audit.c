@@ -179,18 +179,14 @@ static ks_status check_checkpoint(const char *path)
 /* Two checkpoints of one name would overwrite each other's spectra in the cache. */
 static ks_status check_folders(const struct job *job, const char *a, const char *b)
 {
-    char *first = NULL, *second = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *first = NULL, *second = NULL;
 
-    KS_GO(ks_audit_folder(a, &job->options, &first));
-    KS_GO(ks_audit_folder(b, &job->options, &second));
-    if (ks_output_same(first, second) && !ks_output_same(a, b))
-        status = ks_fail(KS_USAGE, "%s and %s: the spectra of both would be kept in %s", a, b,
+    KS_TRY(ks_audit_folder(a, &job->options, &first));
+    KS_TRY(ks_audit_folder(b, &job->options, &second));
+    return !ks_output_same(first, second) || ks_output_same(a, b)
+               ? KS_OK
+               : ks_fail(KS_USAGE, "%s and %s: the spectra of both would be kept in %s", a, b,
                          first);
-done:
-    free(first);
-    free(second);
-    return status;
 }
 
 static ks_status check_files(const struct job *job)

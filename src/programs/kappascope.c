@@ -38,32 +38,28 @@ static ks_status find_script(const char *script, char **path)
 
     *path = NULL;
     for (size_t i = 0; i < 2 && status == KS_MISSING; i++) {
-        char *relative = NULL;
+        KS_OWNED char *relative = NULL;
 
         KS_TRY(ks_print_string(&relative, "%s/%s", folders[i], script));
         status = ks_installed_shared(relative, path);
-        free(relative);
     }
     return status;
 }
 
 static bool is_there(const struct command *command, const char *folder)
 {
-    char *path = NULL;
-    bool found = false;
+    KS_OWNED char *path = NULL;
 
     if (command->script)
-        found = find_script(command->script, &path) == KS_OK;
-    else if (ks_print_string(&path, "%s/kappascope-%s", folder, command->name) == KS_OK)
-        found = access(path, X_OK) == 0;
-    free(path);
-    return found;
+        return find_script(command->script, &path) == KS_OK;
+    return ks_print_string(&path, "%s/kappascope-%s", folder, command->name) == KS_OK &&
+           access(path, X_OK) == 0;
 }
 
 /* Lists the commands that are installed. */
 static ks_status print_help(void)
 {
-    char *folder = NULL;
+    KS_OWNED char *folder = NULL;
 
     KS_TRY(ks_installed_folder(&folder));
     printf("NAME\n  kappascope - measure the conditioning of deep-RL critics\n\nSYNOPSIS\n"
@@ -74,28 +70,22 @@ static ks_status print_help(void)
     printf("\n`kappascope COMMAND --help` says more about each.\n\nOPTIONS\n"
            "  -h, --help     print this text\n  --version      print the version\n\n"
            "EXIT STATUS\n  the command's; 2 if the command is unknown.\n");
-    free(folder);
     return KS_OK;
 }
 
 /* Replaces this process by Python. The script finds the programs by the environment. */
 static ks_status run_script(const char *script, char **argv)
 {
-    char *folder = NULL, *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *folder = NULL, *path = NULL;
 
-    KS_GO(ks_installed_folder(&folder));
-    KS_GO(find_script(script, &path));
+    KS_TRY(ks_installed_folder(&folder));
+    KS_TRY(find_script(script, &path));
     setenv("KAPPASCOPE_PROGRAMS", folder, 1);
     argv[0] = "python3", argv[1] = path;
     execvp(argv[0], argv);
-    status = ks_fail(KS_MISSING,
-                     "python3: cannot be run: %s: install python3, python3-numpy and python3-h5py",
-                     strerror(errno));
-done:
-    free(folder);
-    free(path);
-    return status;
+    return ks_fail(KS_MISSING,
+                   "python3: cannot be run: %s: install python3, python3-numpy and python3-h5py",
+                   strerror(errno));
 }
 
 /* Before a program's main, OpenBLAS starts threads of its own, which the programs do not use, and
@@ -127,8 +117,7 @@ static ks_status prepare_openblas(void)
 /* Replaces this process by the command's program. Returns only on failure. */
 static ks_status run(char **argv)
 {
-    char *name = NULL, *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *name = NULL, *path = NULL;
 
     if (!*argv[1] || *argv[1] == '-' || strchr(argv[1], '/')) /* no name of a command */
         return ks_fail(KS_USAGE, "unknown option '%s' (see --help)", argv[1]);
@@ -138,18 +127,12 @@ static ks_status run(char **argv)
         if (commands[i].script && strcmp(commands[i].name, argv[1]) == 0)
             return run_script(commands[i].script, argv);
     KS_TRY(prepare_openblas());
-    KS_GO(ks_print_string(&name, "kappascope-%s", argv[1]));
-    if (ks_locate_program(name, &path) != KS_OK) {
-        status = ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
-        goto done;
-    }
+    KS_TRY(ks_print_string(&name, "kappascope-%s", argv[1]));
+    if (ks_locate_program(name, &path) != KS_OK)
+        return ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
     argv[1] = path; /* becomes the command's argv[0] */
     execv(path, argv + 1);
-    status = ks_fail(KS_RUN, "cannot run %s: %s", path, strerror(errno));
-done:
-    free(name);
-    free(path);
-    return status;
+    return ks_fail(KS_RUN, "cannot run %s: %s", path, strerror(errno));
 }
 
 /* The libraries are those of the programs, which this program is not linked with. */

@@ -77,39 +77,32 @@ static ks_status add_input(const char *path, struct ks_score_rows *rows)
                                                            : ks_score_rows_add_csv(path, rows);
 }
 
+KS_OWNER(ks_score_summary_free, struct ks_score_summary *)
+
 static ks_status scores(const struct ks_arguments *arguments)
 {
-    struct ks_score_rows rows = {0};
+    KS_CLEARED_BY(ks_score_rows_free) struct ks_score_rows rows = {0};
     const struct ks_score_query query = {.drop_missing = command.drop_missing,
                                          .common_grid = command.common_grid,
                                          .every = (double)command.every,
                                          .normalize = !command.raw};
-    struct ks_score_summary *summary = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_score_summary_free) struct ks_score_summary *first = NULL, *summary = NULL;
 
     if (arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected folders of studies or CSV files (see --help)");
     for (size_t i = 0; i < arguments->n_rest; i++)
-        KS_GO(add_input(arguments->rest[i], &rows));
+        KS_TRY(add_input(arguments->rest[i], &rows));
     if (command.systems)
-        KS_GO(ks_score_rows_keep(&rows, command.systems));
-    KS_GO(ks_score_summary_new(&rows, &query, 0, &summary)); /* refuses what it refuses at once */
+        KS_TRY(ks_score_rows_keep(&rows, command.systems));
+    KS_TRY(ks_score_summary_new(&rows, &query, 0, &first)); /* refuses what it refuses at once */
     if (!arguments->quiet && command.resamples > 0)
         ks_say("resampling, some seconds for each system");
-    ks_score_summary_free(summary);
-    KS_GO(ks_score_summary_new(&rows, &query, command.resamples, &summary));
+    KS_TRY(ks_score_summary_new(&rows, &query, command.resamples, &summary));
     ks_scores_warn(summary);
-    KS_GO(ks_scores_warn_settings(&rows));
+    KS_TRY(ks_scores_warn_settings(&rows));
     if (command.out)
-        KS_GO(ks_scores_write(summary, command.out, !command.raw));
-    if (command.csv)
-        KS_GO(ks_scores_print_csv(summary));
-    else
-        KS_GO(ks_scores_print(summary, stdout));
-done:
-    ks_score_summary_free(summary);
-    ks_score_rows_free(&rows);
-    return status;
+        KS_TRY(ks_scores_write(summary, command.out, !command.raw));
+    return command.csv ? ks_scores_print_csv(summary) : ks_scores_print(summary, stdout);
 }
 
 int main(int argc, char **argv)

@@ -170,7 +170,7 @@ static ks_status check_study(struct job *job)
 /* If the folder holds a study already, its runs must be able to go on as runs of this one. */
 static ks_status compare_folder(struct job *job)
 {
-    struct ks_study *held = NULL;
+    KS_OWNED_BY(ks_study_free) struct ks_study *held = NULL;
     const char *difference, *path = job->record;
     ks_status status = KS_OK;
 
@@ -195,7 +195,6 @@ static ks_status compare_folder(struct job *job)
         if (!other || job->differs[i])
             ks_graph_set_changed(job->graph, i);
     }
-    ks_study_free(held);
     return status;
 }
 
@@ -274,38 +273,36 @@ static ks_status make(struct job *job, bool quiet)
 /* "cp STUDY RECORD", in the study's folder. */
 static ks_status print_claim(const struct job *job, char **claim)
 {
-    char *path = realpath(job->path, NULL);
-    ks_status status = path ? ks_shell_check("the study's path", path) : KS_OK;
+    KS_OWNED char *path = realpath(job->path, NULL);
     size_t size;
-    FILE *text = status == KS_OK && path ? open_memstream(claim, &size) : NULL;
+    FILE *text;
 
+    if (!path)
+        return KS_OK;
+    KS_TRY(ks_shell_check("the study's path", path));
+    text = open_memstream(claim, &size);
     if (text) {
         fprintf(text, "cp ");
         ks_shell_word(text, path);
         fprintf(text, " %s", ks_path_base(job->record));
-        status = ks_stream_close(text);
     }
-    free(path);
-    return status;
+    return ks_stream_close(text);
 }
 
 /* The forecast consists of comments for the shell. */
 static ks_status print_commands(const struct job *job, const struct ks_study_view *view, bool quiet)
 {
-    char *claim = NULL;
-    ks_status status = job->held ? KS_OK : print_claim(job, &claim);
+    KS_OWNED char *claim = NULL;
 
-    if (status == KS_OK && check_restarts(job, true) != KS_OK)
+    if (!job->held)
+        KS_TRY(print_claim(job, &claim));
+    if (check_restarts(job, true) != KS_OK)
         printf("# %sthis is refused: %s\n",
                strstr(ks_error_text(), "--retrain") ? "without --retrain " : "", ks_error_text());
-    if (status == KS_OK && !quiet)
-        status = ks_study_print_forecast(view, job->task.observations, job->task.actions, stdout);
-    if (status == KS_OK && !command.slurm)
-        status = ks_graph_print(job->graph, job->dir, claim, job->plot, stdout);
-    else if (status == KS_OK)
-        status = ks_slurm_print(job->graph, job->dir, &job->slurm, stdout);
-    free(claim);
-    return status;
+    if (!quiet)
+        KS_TRY(ks_study_print_forecast(view, job->task.observations, job->task.actions, stdout));
+    return command.slurm ? ks_slurm_print(job->graph, job->dir, &job->slurm, stdout)
+                         : ks_graph_print(job->graph, job->dir, claim, job->plot, stdout);
 }
 
 /* No more than the graph has: the jobs at a time share the memory. For Slurm 0 means no limit. */
@@ -418,12 +415,9 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
 
 static ks_status study(const struct ks_arguments *arguments)
 {
-    struct job job = {.lock = -1};
-    ks_status status;
+    KS_CLEARED_BY(job_clear) struct job job = {.lock = -1};
 
-    status = run(arguments, &job);
-    job_clear(&job);
-    return status;
+    return run(arguments, &job);
 }
 
 int main(int argc, char **argv)

@@ -3,7 +3,6 @@
 
 #include <glob.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -108,25 +107,20 @@ static const struct ks_program program = {
 /* In alphabetical order; nothing if the files are not there. */
 static void print_systems(void)
 {
-    char *folder, *pattern;
-    glob_t found;
+    KS_OWNED char *folder = NULL, *pattern = NULL;
+    KS_CLEARED_BY(globfree) glob_t found = {.gl_pathc = 0};
 
-    if (ks_installed_shared("configs/systems", &folder) != KS_OK)
+    if (ks_installed_shared("configs/systems", &folder) != KS_OK ||
+        ks_print_string(&pattern, "%s/*%s", folder, KS_SYSTEM_ENDING) != KS_OK ||
+        glob(pattern, 0, NULL, &found) != 0)
         return;
-    if (ks_print_string(&pattern, "%s/*%s", folder, KS_SYSTEM_ENDING) == KS_OK) {
-        if (glob(pattern, 0, NULL, &found) == 0) {
-            printf("\nSystems\n ");
-            for (size_t i = 0; i < found.gl_pathc; i++) {
-                const char *name = ks_path_base(found.gl_pathv[i]);
+    printf("\nSystems\n ");
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *name = ks_path_base(found.gl_pathv[i]);
 
-                printf(" %.*s", (int)ks_path_stem(name, KS_SYSTEM_ENDING), name);
-            }
-            printf("\n");
-            globfree(&found);
-        }
-        free(pattern);
+        printf(" %.*s", (int)ks_path_stem(name, KS_SYSTEM_ENDING), name);
     }
-    free(folder);
+    printf("\n");
 }
 
 /* The tasks of a suite, under its name. */
@@ -171,15 +165,11 @@ static void print_list(void)
 /* The settings of a system, if --arch names one. */
 static ks_status read_system(const char *name, struct ks_settings *settings)
 {
-    char *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *path = NULL;
 
     if (!ks_architecture_find(name))
         KS_TRY(ks_system_find(name, &path));
-    if (path)
-        status = ks_system_settings(path, settings);
-    free(path);
-    return status;
+    return path ? ks_system_settings(path, settings) : KS_OK;
 }
 
 /* Settings: the defaults, the task's action repeat, those of a system, and those that are given. */

@@ -20,6 +20,11 @@ struct steps {
     size_t n, room, *step; /* ascending; owned */
 };
 
+static void steps_clear(struct steps *steps)
+{
+    free(steps->step);
+}
+
 struct run {
     size_t architecture, seed; /* indices in the study */
     char folder[KS_PATH];
@@ -37,8 +42,8 @@ struct runs {
 static void runs_clear(struct runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++) {
-        free(runs->run[i].checkpoints.step);
-        free(runs->run[i].returns.step);
+        steps_clear(&runs->run[i].checkpoints);
+        steps_clear(&runs->run[i].returns);
         free(runs->run[i].row);
     }
     free(runs->run);
@@ -49,6 +54,11 @@ struct network {
     int64_t ensemble;
     size_t step; /* of its checkpoint */
 };
+
+static void network_clear(struct network *n)
+{
+    free(n->text);
+}
 
 static ks_status expect(const struct ks_h5 *h5, const char *name, size_t expected)
 {
@@ -67,26 +77,22 @@ static ks_status expect(const struct ks_h5 *h5, const char *name, size_t expecte
 /* Reads the network of a checkpoint of this step and seed. */
 static ks_status read_network(const char *path, size_t seed, struct network *out)
 {
-    struct ks_h5 *h5 = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
-    KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
-    KS_GO(expect(h5, "env_step", out->step));
-    KS_GO(expect(h5, "seed", seed));
-    KS_GO(ks_h5_read_string(h5, "/critic", "arch", &out->text));
-    KS_GO(ks_h5_read_integer(h5, "/critic", "ensemble", 1, &out->ensemble));
-done:
-    ks_h5_close(h5);
-    return status;
+    KS_TRY(ks_h5_open(path, "kappascope-checkpoint", &h5));
+    KS_TRY(expect(h5, "env_step", out->step));
+    KS_TRY(expect(h5, "seed", seed));
+    KS_TRY(ks_h5_read_string(h5, "/critic", "arch", &out->text));
+    KS_TRY(ks_h5_read_integer(h5, "/critic", "ensemble", 1, &out->ensemble));
+    return KS_OK;
 }
 
 /* A run trains one network, which its first checkpoint has. */
 static ks_status check_checkpoint(const struct ks_study *s, const struct run *run, size_t step,
                                   struct network *first)
 {
-    struct network network = {NULL, 0, step};
+    KS_CLEARED_BY(network_clear) struct network network = {NULL, 0, step};
     char path[KS_PATH], name[32], before[32];
-    ks_status status;
 
     ks_checkpoint_name(step, name);
     KS_TRY(ks_path_print(path, "%s/%s", run->folder, name));
@@ -94,20 +100,17 @@ static ks_status check_checkpoint(const struct ks_study *s, const struct run *ru
         return ks_fail(KS_IO, "%s: the link leads to no file", path);
     if (!ks_path_exists(path)) /* its spectrum does */
         return KS_OK;
-    status = read_network(path, s->seed[run->seed], &network);
-    if (status == KS_OK && !first->text) {
-        *first = network;
+    KS_TRY(read_network(path, s->seed[run->seed], &network));
+    if (!first->text) {
+        *first = network, network.text = NULL;
         return KS_OK;
     }
     ks_checkpoint_name(first->step, before);
-    if (status == KS_OK &&
-        (strcmp(network.text, first->text) != 0 || network.ensemble != first->ensemble))
-        status = ks_fail(KS_FORMAT,
-                         "%s: /critic: expected the network of %s (arch, ensemble), "
-                         "found another",
+    return strcmp(network.text, first->text) == 0 && network.ensemble == first->ensemble
+               ? KS_OK
+               : ks_fail(KS_FORMAT,
+                         "%s: /critic: expected the network of %s (arch, ensemble), found another",
                          path, before);
-    free(network.text);
-    return status;
 }
 
 static ks_status add_step(struct steps *list, size_t step)
@@ -159,25 +162,22 @@ static bool read_step(const char *name, size_t *step)
 static ks_status check_checkpoints(struct ks_study *s, struct run *run)
 {
     struct steps *list = &run->checkpoints;
-    struct network first = {NULL, 0, 0};
+    KS_CLEARED_BY(network_clear) struct network first = {NULL, 0, 0};
     size_t left_out = 0, kept = 0;
-    ks_status status = KS_OK;
 
-    for (size_t i = 0; i < list->n && status == KS_OK; i++) {
+    for (size_t i = 0; i < list->n; i++) {
         const ks_status one = check_checkpoint(s, run, list->step[i], &first);
 
-        if (one == KS_OK)
+        if (one == KS_MEMORY)
+            return one;
+        if (one == KS_OK) {
             list->step[kept++] = list->step[i];
-        else if (one == KS_MEMORY)
-            status = one;
-        else {
-            ks_fail(one, "%s: this checkpoint is left out", ks_error_text());
-            status = ks_warn_few(s, &left_out, ks_error_text());
+            continue;
         }
+        ks_fail(one, "%s: this checkpoint is left out", ks_error_text());
+        KS_TRY(ks_warn_few(s, &left_out, ks_error_text()));
     }
     list->n = kept;
-    free(first.text);
-    KS_TRY(status);
     return ks_warn_rest(s, run->folder, left_out, "checkpoint");
 }
 
@@ -185,21 +185,18 @@ static ks_status find_checkpoints(struct ks_study *s, struct run *run)
 {
     struct steps *list = &run->checkpoints;
     struct ks_left_out odd = {0};
-    struct ks_folder_names names;
+    KS_CLEARED_BY(ks_folder_names_clear) struct ks_folder_names names = {0, NULL};
     size_t step = 0;
-    ks_status status = KS_OK;
 
     ks_folder_names_read(run->folder, &names);
-    for (int i = 0; i < names.n && status == KS_OK; i++) {
+    for (int i = 0; i < names.n; i++) {
         const char *name = names.list[i]->d_name;
 
         if (read_step(name, &step))
-            status = add_step(list, step);
+            KS_TRY(add_step(list, step));
         else if (ks_elsewhere_resembles_checkpoint(name))
             ks_left_out_add(&odd, name);
     }
-    ks_folder_names_clear(&names);
-    KS_TRY(status);
     unite(list);
     KS_TRY(check_checkpoints(s, run));
     return ks_left_out_warn(s, run->folder, &odd, "left out: expected step_NNNNNNNNN.h5");
@@ -224,13 +221,10 @@ static ks_status find_returns(struct ks_study *s, struct run *run)
 
 static ks_status find_run(struct ks_study *s, struct run *run)
 {
-    char *relative = NULL;
-    ks_status status = ks_study_run_folder(s, run->architecture, run->seed, &relative);
+    KS_OWNED char *relative = NULL;
 
-    if (status == KS_OK)
-        status = ks_path_print(run->folder, "%s/%s", s->folder, relative);
-    free(relative);
-    KS_TRY(status);
+    KS_TRY(ks_study_run_folder(s, run->architecture, run->seed, &relative));
+    KS_TRY(ks_path_print(run->folder, "%s/%s", s->folder, relative));
     KS_TRY(find_checkpoints(s, run));
     KS_TRY(find_returns(s, run));
     return run->checkpoints.n == 0 && ks_path_exists(run->folder)
@@ -302,21 +296,20 @@ static ks_status set_steps(struct ks_study *s, const struct runs *runs, bool ret
     const struct steps own = {.n = returns ? s->n_evaluations : s->n_checkpoints,
                               .step = returns ? s->evaluation : s->checkpoint};
     const struct steps scheduled = {.n = returns ? own.n : s->n_scheduled, .step = own.step};
-    struct steps all = {0};
-    bool *has = NULL;
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(steps_clear) struct steps all = {0};
+    KS_OWNED bool *has = NULL;
 
-    KS_GO(add_steps(&all, &scheduled));
+    KS_TRY(add_steps(&all, &scheduled));
     for (size_t i = 0; i < runs->n; i++)
-        KS_GO(add_steps(&all, steps_of(&runs->run[i], returns)));
+        KS_TRY(add_steps(&all, steps_of(&runs->run[i], returns)));
     if (all.n == 0)
-        KS_GO(add_step(&all, s->end));
+        KS_TRY(add_step(&all, s->end));
     unite(&all);
     if (!returns)
         s->n_scheduled = all.n;
     while (all.n > 0 && all.step[all.n - 1] > s->end)
         all.n--;
-    KS_GO(ks_alloc(s->n_architectures * s->n_seeds * all.n, sizeof *has, &has));
+    KS_TRY(ks_alloc(s->n_architectures * s->n_seeds * all.n, sizeof *has, &has));
     for (size_t run = 0; run < s->n_architectures * s->n_seeds; run++)
         if (!s->architecture[run / s->n_seeds].elsewhere)
             mark(&all, &own, has + run * all.n);
@@ -327,10 +320,7 @@ static ks_status set_steps(struct ks_study *s, const struct runs *runs, bool ret
     *(returns ? &s->evaluation : &s->checkpoint) = all.step, all.step = NULL;
     *(returns ? &s->n_evaluations : &s->n_checkpoints) = all.n;
     *(returns ? &s->has_return : &s->has_checkpoint) = has, has = NULL;
-done:
-    free(all.step);
-    free(has);
-    return status;
+    return KS_OK;
 }
 
 /* --- returns that are missing --- */
@@ -431,36 +421,31 @@ static ks_status take_run(struct ks_study *s, struct run *run, size_t limit)
 
 ks_status ks_elsewhere_steps(struct ks_study *s)
 {
-    struct runs runs = {0, NULL};
+    KS_CLEARED_BY(runs_clear) struct runs runs = {0, NULL};
     const size_t limit = ks_study_trains(s) ? s->end : s->stop ? s->stop : s->steps;
     size_t checkpoints = 0;
-    ks_status status = KS_OK;
 
     if (!ks_study_has_elsewhere(s))
         return KS_OK;
-    KS_GO(find_runs(s, &runs));
+    KS_TRY(find_runs(s, &runs));
     for (size_t i = 0; i < runs.n; i++) {
-        KS_GO(take_run(s, &runs.run[i], limit));
+        KS_TRY(take_run(s, &runs.run[i], limit));
         checkpoints += runs.run[i].checkpoints.n;
     }
     s->end = s->stop || !s->steps ? s->end : limit;
     s->steps = s->steps ? s->steps : s->end;
-    if (checkpoints == 0 && !ks_study_trains(s)) {
-        status = ks_fail(KS_FORMAT,
-                         "%s: expected checkpoints %s/runs/%s/NAME/seedS/step_*.h5, "
-                         "found none%s%s",
-                         s->path, s->folder, s->env, s->n_warnings ? ": " : "",
-                         s->n_warnings ? s->warning[0] : "");
-        goto done;
-    }
-    KS_GO(set_steps(s, &runs, false));
-    KS_GO(set_steps(s, &runs, true));
+    if (checkpoints == 0 && !ks_study_trains(s))
+        return ks_fail(KS_FORMAT,
+                       "%s: expected checkpoints %s/runs/%s/NAME/seedS/step_*.h5, "
+                       "found none%s%s",
+                       s->path, s->folder, s->env, s->n_warnings ? ": " : "",
+                       s->n_warnings ? s->warning[0] : "");
+    KS_TRY(set_steps(s, &runs, false));
+    KS_TRY(set_steps(s, &runs, true));
     for (size_t i = 0; i < runs.n; i++)
         if (runs.run[i].has_table && runs.run[i].checkpoints.n > 0) {
-            KS_GO(warn_checkpoints(s, &runs.run[i]));
-            KS_GO(warn_seeds(s, &runs, &runs.run[i]));
+            KS_TRY(warn_checkpoints(s, &runs.run[i]));
+            KS_TRY(warn_seeds(s, &runs, &runs.run[i]));
         }
-done:
-    runs_clear(&runs);
-    return status;
+    return KS_OK;
 }

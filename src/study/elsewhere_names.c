@@ -67,7 +67,7 @@ bool ks_elsewhere_resembles_checkpoint(const char *name)
  * contents. */
 static bool resembles_run(const char *folder, const char *name)
 {
-    struct ks_folder_names names;
+    KS_CLEARED_BY(ks_folder_names_clear) struct ks_folder_names names = {0, NULL};
     char path[KS_PATH];
     bool found = strncasecmp(name, "seed", 4) == 0;
 
@@ -79,46 +79,40 @@ static bool resembles_run(const char *folder, const char *name)
     for (int i = 0; i < names.n && !found; i++)
         found = ks_elsewhere_resembles_checkpoint(names.list[i]->d_name) ||
                 strcmp(names.list[i]->d_name, KS_ELSEWHERE_RETURNS) == 0;
-    ks_folder_names_clear(&names);
     return found;
 }
 
 static ks_status find_env(struct ks_study *s)
 {
-    struct ks_folder_names names;
+    KS_CLEARED_BY(ks_folder_names_clear) struct ks_folder_names names = {0, NULL};
     char path[KS_PATH];
     const char *found = NULL;
-    ks_status status = KS_OK;
 
     if (s->env)
         return KS_OK;
     KS_TRY(ks_path_print(path, "%s/runs", s->folder));
     ks_folder_names_read(path, &names);
-    for (int i = 0; i < names.n && status == KS_OK; i++) {
+    for (int i = 0; i < names.n; i++) {
         const char *name = names.list[i]->d_name;
 
         if (!is_folder(path, name))
             continue;
         if (found)
-            status = ks_fail(KS_FORMAT,
-                             "%s: the runs are of several tasks, '%s' and '%s': expected env in "
-                             "[study] of %s",
-                             path, found, name, s->path);
+            return ks_fail(KS_FORMAT,
+                           "%s: the runs are of several tasks, '%s' and '%s': expected env in "
+                           "[study] of %s",
+                           path, found, name, s->path);
         found = name;
     }
-    if (status == KS_OK && !found)
-        status = ks_fail(KS_FORMAT,
-                         "%s: expected runs from elsewhere in %s/ENV/NAME/seedS/, found none",
-                         s->path, path);
-    else if (status == KS_OK && !ks_study_is_plain(found))
-        status = ks_fail(KS_FORMAT, "%s/%s: expected a name of letters, digits and +-_.", path,
-                         found);
-    if (status == KS_OK)
-        status = ks_copy_string(found, &s->env);
-    if (status == KS_OK)
-        status = ks_copy_string(found, &s->env_argument);
-    ks_folder_names_clear(&names);
-    return status;
+    if (!found)
+        return ks_fail(KS_FORMAT,
+                       "%s: expected runs from elsewhere in %s/ENV/NAME/seedS/, found none",
+                       s->path, path);
+    if (!ks_study_is_plain(found))
+        return ks_fail(KS_FORMAT, "%s/%s: expected a name of letters, digits and +-_.", path,
+                       found);
+    KS_TRY(ks_copy_string(found, &s->env));
+    return ks_copy_string(found, &s->env_argument);
 }
 
 /* Adds a seed to the study, whose seeds ascend. */
@@ -147,15 +141,14 @@ enum seeds { COUNT_SEEDS, ADD_SEEDS, COMPARE_SEEDS };
 static ks_status find_seeds(struct ks_study *s, const char *name, enum seeds what, size_t *n)
 {
     struct ks_left_out odd = {0}, unasked = {0};
-    struct ks_folder_names names;
+    KS_CLEARED_BY(ks_folder_names_clear) struct ks_folder_names names = {0, NULL};
     char path[KS_PATH];
     size_t seed = 0;
-    ks_status status = KS_OK;
 
     *n = 0;
     KS_TRY(ks_path_print(path, "%s/runs/%s/%s", s->folder, s->env, name));
     ks_folder_names_read(path, &names);
-    for (int i = 0; i < names.n && status == KS_OK; i++) {
+    for (int i = 0; i < names.n; i++) {
         const char *entry = names.list[i]->d_name;
 
         if (!read_seed(entry, &seed) || !is_folder(path, entry)) {
@@ -165,17 +158,14 @@ static ks_status find_seeds(struct ks_study *s, const char *name, enum seeds wha
         }
         ++*n;
         if (what == ADD_SEEDS)
-            status = add_seed(s, seed);
+            KS_TRY(add_seed(s, seed));
         else if (what == COMPARE_SEEDS && !ks_study_has_seed(s, seed))
             ks_left_out_add(&unasked, entry);
     }
-    ks_folder_names_clear(&names);
-    if (status == KS_OK && (what != COUNT_SEEDS || *n == 0))
-        status = ks_left_out_warn(s, path, &odd,
-                                  "left out: expected runs in folders seed0, seed1, ...");
-    return status == KS_OK
-               ? ks_left_out_warn(s, path, &unasked, "left out: `seeds` of the study lacks it")
-               : status;
+    if (what != COUNT_SEEDS || *n == 0)
+        KS_TRY(ks_left_out_warn(s, path, &odd,
+                                "left out: expected runs in folders seed0, seed1, ..."));
+    return ks_left_out_warn(s, path, &unasked, "left out: `seeds` of the study lacks it");
 }
 
 /* Of the seeds that the study's file gives, those that a name lacks are warned about. */
@@ -198,37 +188,30 @@ static ks_status expect_seeds(struct ks_study *s, const char *name)
 static ks_status find_names(struct ks_study *s)
 {
     struct ks_left_out dangling = {0}, unnamed = {0};
-    struct ks_folder_names names;
-    char path[KS_PATH];
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_folder_names_clear) struct ks_folder_names names = {0, NULL};
+    char path[KS_PATH], link[KS_PATH];
 
     KS_TRY(ks_path_print(path, "%s/runs/%s", s->folder, s->env));
     ks_folder_names_read(path, &names);
-    for (int i = 0; i < names.n && status == KS_OK; i++) {
+    for (int i = 0; i < names.n; i++) {
         const char *name = names.list[i]->d_name;
         size_t n = 0;
 
         if (!is_folder(path, name)) {
-            char link[KS_PATH];
-
             if (ks_path_print(link, "%s/%s", path, name) == KS_OK && ks_link_dangles(link))
                 ks_left_out_add(&dangling, name);
             continue;
         }
         if (ks_study_is_plain(name))
-            status = find_seeds(s, name, COUNT_SEEDS, &n);
+            KS_TRY(find_seeds(s, name, COUNT_SEEDS, &n));
         else
             ks_left_out_add(&unnamed, name);
-        if (status == KS_OK && n > 0)
-            status = ks_study_add_elsewhere(s, name);
+        if (n > 0)
+            KS_TRY(ks_study_add_elsewhere(s, name));
     }
-    ks_folder_names_clear(&names);
-    if (status == KS_OK)
-        status = ks_left_out_warn(s, path, &dangling, "left out: the link leads to no folder");
-    return status == KS_OK
-               ? ks_left_out_warn(s, path, &unnamed,
-                                  "left out: expected a name of letters, digits and +-_.")
-               : status;
+    KS_TRY(ks_left_out_warn(s, path, &dangling, "left out: the link leads to no folder"));
+    return ks_left_out_warn(s, path, &unnamed,
+                            "left out: expected a name of letters, digits and +-_.");
 }
 
 ks_status ks_elsewhere_names(struct ks_study *s, bool check)

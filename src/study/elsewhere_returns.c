@@ -106,29 +106,25 @@ static ks_status read_rows(const struct ks_csv *csv, struct ks_study *s, size_t 
 ks_status ks_elsewhere_returns(const char *path, struct ks_study *s, size_t *n,
                                struct ks_elsewhere_return **row)
 {
-    struct ks_csv *csv = NULL;
-    ks_status status;
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
 
     *n = 0;
     *row = NULL;
     KS_TRY(ks_csv_read(path, true, &csv));
-    status = read_rows(csv, s, n, row);
-    ks_csv_free(csv);
-    return status;
+    return read_rows(csv, s, n, row);
 }
 
 ks_status ks_elsewhere_table(const char *path, struct ks_csv **out)
 {
-    struct ks_csv *csv = NULL;
-    struct ks_elsewhere_return *row = NULL;
-    const char **cell = NULL;
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
+    KS_OWNED struct ks_elsewhere_return *row = NULL;
+    KS_OWNED const char **cell = NULL;
     size_t n = 0, kept = 0;
-    ks_status status = KS_OK;
 
     *out = NULL;
-    KS_GO(ks_csv_read(path, true, &csv));
-    KS_GO(read_rows(csv, NULL, &n, &row));
-    KS_GO(ks_alloc(n * csv->columns, sizeof *cell, &cell));
+    KS_TRY(ks_csv_read(path, true, &csv));
+    KS_TRY(read_rows(csv, NULL, &n, &row));
+    KS_TRY(ks_alloc(n * csv->columns, sizeof *cell, &cell));
     for (size_t i = 0; i < n; i++)
         if (!isnan(row[i].value))
             memcpy(&cell[kept++ * csv->columns], &csv->cell[(row[i].line - 2) * csv->columns],
@@ -137,9 +133,5 @@ ks_status ks_elsewhere_table(const char *path, struct ks_csv **out)
     csv->cell = cell, cell = NULL;
     csv->rows = kept;
     *out = csv, csv = NULL;
-done:
-    free(cell);
-    free(row);
-    ks_csv_free(csv);
-    return status;
+    return KS_OK;
 }

@@ -3,7 +3,6 @@
 #include "study/status.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -56,14 +55,13 @@ static ks_status read_run(struct ks_forecast *f, size_t run, const char *dir)
 {
     struct ks_paces *paces = &f->own[run % f->graph->study->n_architectures];
     double before = paces->training.amount;
-    struct ks_csv *csv = NULL;
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
     char path[KS_PATH];
 
     KS_TRY(ks_path_print(path, "%s/%s/progress.csv", dir, f->graph->job[run].folder));
     if (ks_path_exists(path) && ks_csv_read(path, true, &csv) == KS_OK)
         add_rows(csv, paces);
     f->n_runs += paces->training.amount > before;
-    ks_csv_free(csv);
     return KS_OK;
 }
 
@@ -87,10 +85,12 @@ static double find_time(const char *text, const char *word)
 static ks_status read_log(struct ks_forecast *f, const struct ks_graph_job *job, const char *dir)
 {
     struct ks_paces *paces = &f->own[job->run % f->graph->study->n_architectures];
-    char path[KS_PATH], *text = NULL;
+    KS_OWNED char *text = NULL;
+    char path[KS_PATH];
+    size_t size;
 
     KS_TRY(ks_path_print(path, "%s/%s", dir, job->log));
-    if (ks_path_exists(path) && ks_text_read(path, &text, NULL) == KS_OK) {
+    if (ks_path_exists(path) && ks_text_read(path, &text, &size) == KS_OK) {
         double started = find_time(text, KS_GRAPH_STARTED), ended = find_time(text, KS_GRAPH_ENDED);
 
         if (started > 0 && ended >= started) {
@@ -98,7 +98,6 @@ static ks_status read_log(struct ks_forecast *f, const struct ks_graph_job *job,
             f->n_spectra++;
         }
     }
-    free(text);
     return KS_OK;
 }
 
@@ -283,25 +282,21 @@ static ks_status measure_product(const struct ks_checkpoint *c, const struct ks_
                                        .scale = 1,
                                        .critic = -1,
                                        .layer = -1};
-    struct ks_operator *a = NULL;
-    double *v = NULL, *out = NULL, start = 0;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *a = NULL;
+    KS_OWNED double *v = NULL, *out = NULL;
+    double start = 0;
     size_t n;
 
-    KS_GO(ks_hessian_new(&problem, o->products_f32, &a));
-    KS_GO(fill(a->n, 1, &v));
-    KS_GO(ks_alloc(a->n, sizeof *out, &out));
-    KS_GO(ks_operator_prepare(a, SIZE_MAX / 2));
-    KS_GO(ks_operator_apply(a, v, out)); /* touches fresh memory */
+    KS_TRY(ks_hessian_new(&problem, o->products_f32, &a));
+    KS_TRY(fill(a->n, 1, &v));
+    KS_TRY(ks_alloc(a->n, sizeof *out, &out));
+    KS_TRY(ks_operator_prepare(a, SIZE_MAX / 2));
+    KS_TRY(ks_operator_apply(a, v, out)); /* touches fresh memory */
     start = now();
     for (n = 0; n == 0 || now() - start < LEAST; n++)
-        KS_GO(ks_operator_apply(a, v, out));
+        KS_TRY(ks_operator_apply(a, v, out));
     *seconds = (now() - start) / (double)n;
-done:
-    free(v);
-    free(out);
-    ks_operator_free(a);
-    return status;
+    return KS_OK;
 }
 
 /* Of a checkpoint; for analyses with so many minibatches. */
@@ -332,10 +327,9 @@ static ks_status measure_spectra(const struct ks_study *study, const struct ks_c
 static ks_status measure_elsewhere(const struct ks_graph *graph, size_t a, struct ks_paces *paces)
 {
     const struct ks_study *s = graph->study;
-    struct ks_checkpoint *c = NULL;
-    struct ks_h5 *h5 = NULL;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
     char path[KS_PATH] = "";
-    ks_status status = KS_OK;
 
     for (size_t i = graph->n_runs; i < graph->n_jobs && !*path; i++)
         if (graph->job[i].run % s->n_architectures == a &&
@@ -343,13 +337,14 @@ static ks_status measure_elsewhere(const struct ks_graph *graph, size_t a, struc
             KS_TRY(ks_path_print(path, "%s/%s", s->folder, graph->job[i].needs));
     if (!*path)
         return KS_OK;
-    KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
-    KS_GO(ks_checkpoint_read_loss(h5, &c));
-    KS_GO(measure_spectra(s, c, c->minibatches, paces));
-done:
-    ks_checkpoint_free(c);
-    ks_h5_close(h5);
-    return status;
+    KS_TRY(ks_h5_open(path, "kappascope-checkpoint", &h5));
+    KS_TRY(ks_checkpoint_read_loss(h5, &c));
+    return measure_spectra(s, c, c->minibatches, paces);
+}
+
+static void set_threads(const int *threads)
+{
+    omp_set_num_threads(*threads);
 }
 
 /* Sets those paces of architecture number `a` that are not known. They are seconds of one
@@ -362,28 +357,19 @@ static ks_status calibrate(const struct ks_study *study, size_t a, struct ks_pac
                                        .steps = study->steps,
                                        .settings = study->architecture[a].settings,
                                        .quiet = true};
-    struct ks_checkpoint *c = NULL;
-    struct ks_run *run = NULL;
-    ks_status status;
-    int threads = omp_get_max_threads();
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
+    KS_OWNED_BY(ks_run_free) struct ks_run *run = NULL;
+    KS_CLEARED_BY(set_threads) int threads = omp_get_max_threads(); /* again at the end */
 
     omp_set_num_threads(1); /* idle ones would wait at barriers with full load */
     options.settings.random_steps = ACTING;
     options.settings.replay = 2 * ACTING + options.settings.batch;
     options.settings.threads = 1;
-    status = ks_run_new(&options, &run);
-    if (status == KS_OK)
-        status = measure_run(run, paces);
-    if (status == KS_OK)
-        status = ks_alloc(1, sizeof *c, &c);
-    if (status == KS_OK)
-        status = make_checkpoint(run, c);
-    if (status == KS_OK)
-        status = measure_spectra(study, c, options.settings.analysis_minibatches, paces);
-    ks_checkpoint_free(c);
-    ks_run_free(run);
-    omp_set_num_threads(threads);
-    return status;
+    KS_TRY(ks_run_new(&options, &run));
+    KS_TRY(measure_run(run, paces));
+    KS_TRY(ks_alloc(1, sizeof *c, &c));
+    KS_TRY(make_checkpoint(run, c));
+    return measure_spectra(study, c, options.settings.analysis_minibatches, paces);
 }
 
 ks_status ks_forecast_measure(struct ks_forecast *f, size_t *measured)

@@ -158,20 +158,17 @@ size_t ks_graph_jobs(const struct ks_study *s)
 ks_status ks_graph_new(const struct ks_study *s, const struct ks_graph_programs *programs,
                        struct ks_graph **out)
 {
-    struct ks_graph *graph = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_graph_free) struct ks_graph *graph = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *graph, &graph));
+    KS_TRY(ks_alloc(1, sizeof *graph, &graph));
     graph->study = s;
     graph->n_runs = s->n_architectures * s->n_seeds;
-    KS_GO(ks_alloc(ks_graph_jobs(s), sizeof *graph->job, &graph->job));
+    KS_TRY(ks_alloc(ks_graph_jobs(s), sizeof *graph->job, &graph->job));
     graph->n_jobs = ks_graph_jobs(s);
-    KS_GO(set_jobs(programs, graph));
+    KS_TRY(set_jobs(programs, graph));
     *out = graph, graph = NULL;
-done:
-    ks_graph_free(graph);
-    return status;
+    return KS_OK;
 }
 
 static void clear_job(struct ks_graph_job *job)

@@ -70,6 +70,7 @@ size_t ks_graph_jobs(const struct ks_study *study);
 ks_status ks_graph_new(const struct ks_study *study, const struct ks_graph_programs *programs,
                        struct ks_graph **graph);
 void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
+KS_OWNER(ks_graph_free, struct ks_graph *)
 
 /* Whether the study's folder `dir` has a file of this path. */
 bool ks_graph_has(const char *dir, const char *path);

@@ -107,11 +107,9 @@ static void print_runs(FILE *out, const struct ks_graph *graph)
 
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
 {
-    struct ks_text text = {0};
-    ks_status status = ks_text_open(&text, "%s/study.mk", dir);
+    struct ks_text text;
 
-    if (status != KS_OK)
-        return ks_text_close(&text, status);
+    KS_TRY(ks_text_open(&text, "%s/study.mk", dir));
     fprintf(text.stream,
             "# Written by kappascope-study. `make -f study.mk -j4` in this folder runs the "
             "remaining jobs.\n"
@@ -244,10 +242,12 @@ static void follow(struct ks_graph *graph, struct work work, FILE *output, bool 
 /* Copies the last nonblank line of a log into line[LINE]. */
 static void last_line(const char *path, char *line)
 {
-    char *text = NULL, *end;
+    KS_OWNED char *text = NULL;
+    char *end;
+    size_t size;
 
     snprintf(line, LINE, "no message");
-    if (ks_text_read(path, &text, NULL) != KS_OK)
+    if (ks_text_read(path, &text, &size) != KS_OK)
         return;
     end = text + strlen(text);
     while (end > text && strchr(" \t\r\n", end[-1]))
@@ -256,7 +256,6 @@ static void last_line(const char *path, char *line)
         end--;
     if (*end && strncmp(end, KS_GRAPH_STARTED, strlen(KS_GRAPH_STARTED)) != 0)
         snprintf(line, LINE, "%.*s", 1000, end);
-    free(text);
 }
 
 static ks_status report_job(const struct ks_graph_job *job, const char *dir)
@@ -296,7 +295,8 @@ static ks_status report_failures(const struct ks_graph *graph, const char *dir, 
 ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
                        bool quiet)
 {
-    char count[32], log[KS_PATH], *make = NULL;
+    KS_OWNED char *make = NULL;
+    char count[32], log[KS_PATH];
     const char *argv[] = {NULL,  "-f", "study.mk", "-r", "-R", "--no-print-directory",
                           count, NULL, NULL};
     struct ks_process process = {0};
@@ -309,8 +309,8 @@ ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, boo
     argv[7] = keep_going ? "-k" : NULL;
     KS_TRY(ks_graph_find_make(&make));
     argv[0] = make;
-    KS_GO(ks_path_print(log, "%s/make.log", dir));
-    KS_GO(ks_graph_look(graph, dir));
+    KS_TRY(ks_path_print(log, "%s/make.log", dir));
+    KS_TRY(ks_graph_look(graph, dir));
     work = announce(graph, jobs, quiet);
     clean_environment();
     stopped = 0;
@@ -331,7 +331,5 @@ ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, boo
         status = ks_fail(KS_RUN, "stopped; the same command continues from here");
     else if (status == KS_OK && code != 0)
         status = report_failures(graph, dir, log, code);
-done:
-    free(make);
     return status;
 }

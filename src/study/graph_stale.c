@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,7 +32,7 @@ static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct
 {
     const struct ks_study_spectrum id = {job->run % s->n_architectures,
                                          job->run / s->n_architectures, job->analysis, job->step};
-    struct ks_spectrum *spectrum = NULL;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *spectrum = NULL;
     const struct ks_attribute *sha;
     char path[KS_PATH];
     ks_status status;
@@ -52,7 +51,6 @@ static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct
     snprintf(digests->spectrum[job->analysis], KS_SHA256_TEXT, "%s",
              sha && sha->type == KS_ATTRIBUTE_STRING ? sha->string : "none");
     digests->wanted = job->needs;
-    ks_spectrum_free(spectrum);
     return KS_OK;
 }
 
@@ -113,18 +111,15 @@ static struct digests *digests_of(const struct ks_graph *graph, size_t i, struct
 ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet)
 {
     const struct ks_study *s = graph->study;
-    struct digests *digests = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED struct digests *digests = NULL;
 
-    KS_GO(ks_alloc(graph->n_runs * s->n_checkpoints, sizeof *digests, &digests));
+    KS_TRY(ks_alloc(graph->n_runs * s->n_checkpoints, sizeof *digests, &digests));
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        KS_GO(read_spectrum(s, dir, &graph->job[i], digests_of(graph, i, digests), quiet));
-    KS_GO(read_checkpoints(graph, dir, digests));
+        KS_TRY(read_spectrum(s, dir, &graph->job[i], digests_of(graph, i, digests), quiet));
+    KS_TRY(read_checkpoints(graph, dir, digests));
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
         compare(dir, &graph->job[i], digests_of(graph, i, digests), quiet);
-done:
-    free(digests);
-    return status;
+    return KS_OK;
 }
 
 /* Removes a file, if it exists; with `out`, prints the command that does instead. `path` is
@@ -153,17 +148,14 @@ static ks_status drop_unasked(const struct ks_graph *graph, size_t run, const ch
 
     for (size_t i = 0; i < s->n_scheduled; i++)
         for (size_t k = 0; k < s->n_analyses; k++) {
-            char *path = NULL;
-            ks_status status;
+            KS_OWNED char *path = NULL;
 
             if (!graph->changed[k] ||
                 (i < s->n_checkpoints && ks_study_asks(s, k, run % s->n_architectures, i)))
                 continue;
             KS_TRY(ks_study_output(&s->analysis[k], graph->job[run].folder, s->checkpoint[i],
                                    KS_STUDY_SPECTRUM, &path));
-            status = drop(dir, path, out);
-            free(path);
-            KS_TRY(status);
+            KS_TRY(drop(dir, path, out));
         }
     return KS_OK;
 }

@@ -16,84 +16,28 @@
 
 /* --- the script --- */
 
-/* In what runs the program: flock exits with 1 if the time is over, and with more where the file
- * system has no locks. The program's exit status does not tell whether it was stopped or has
- * failed; that it was asked to stop, and got further than at the start of the task, does. `wait`
- * ends early when a signal arrives. */
-static const char LOCK[] =
-    "shift \"$SLURM_ARRAY_TASK_ID\"\n"
-    "run=$1\n\n"
-    "# A task that was lost with its node may still be alive there when it starts again here. All\n"
-    "# processes of the task hold this lock.\n"
-    "mkdir -p \"$run\" || exit\n"
-    "exec 9>>\"$run/" KS_SLURM_LOCK "\" || exit\n"
-    "flock --wait 600 9\n"
-    "if [ $? -eq 1 ]; then\n"
-    "    echo \"$run: locked by another node\"\n"
-    "    exit 1\n"
-    "fi\n\n"
-    "progress() {\n"
-    "    grep '\"env_step\"' \"$run/run.json\"\n"
-    "    ls \"$run\"\n"
-    "}\n"
-    "before=$(progress 2>/dev/null)\n"
-    "make= limit=\n"
-    "# Slurm sends USR1 before the time limit. It sends TERM, when the job is cancelled or "
-    "preempted,\n"
-    "# to make and its programs, too.\n"
-    "trap 'limit=1; [ -z \"$make\" ] || kill -TERM \"$make\"' USR1\n"
-    "trap : TERM\n";
-static const char WAIT[] =
-    "make=$!\n"
-    "[ -z \"$limit\" ] || kill -TERM \"$make\"\n"
-    "wait \"$make\"\n"
-    "code=$?\n"
-    "while kill -0 \"$make\" 2>/dev/null; do\n"
-    "    wait \"$make\"\n"
-    "    code=$?\n"
-    "done\n\n"
-    "if [ \"$code\" -ne 0 ] && [ -n \"$limit\" ]; then\n"
-    "    if [ \"$(progress 2>/dev/null)\" = \"$before\" ]; then\n"
-    "        echo \"$run: no progress within the time limit: a longer one is needed "
-    "(--sbatch=--time=...)\"\n"
-    "        exit 1\n"
-    "    fi\n"
-    "    echo \"$run: stopped before the time limit, requeued\"\n"
-    "    scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && sleep 60\n"
-    "fi\n"
-    "exit \"$code\"\n";
-
 ks_status ks_slurm_write(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s)
 {
-    struct ks_text text = {0};
-    char *make = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *make = NULL, *path = NULL, *script = NULL;
+    struct ks_text text;
 
-    KS_GO(ks_graph_find_make(&make));
-    KS_GO(ks_folder_make("%s/" KS_SLURM_FOLDER, dir));
-    status = ks_text_open(&text, "%s/" KS_SLURM_FOLDER "/task.sh", dir);
-    if (status == KS_OK) {
-        fprintf(text.stream, "#!/bin/sh\n"
-                             "# Written by kappascope-study: task N of a job array of Slurm trains "
-                             "or analyzes run N.\n"
-                             "kind=$1\n"
-                             "if [ \"$kind\" = plot ]; then\n"
-                             "    exec ");
-        ks_shell_word(text.stream, s->plot);
-        fprintf(text.stream, " .\nfi\nset --");
-        for (size_t i = 0; i < graph->n_runs; i++)
-            fprintf(text.stream, " \\\n    %s", graph->job[i].folder);
-        fprintf(text.stream, "\n%s", LOCK);
-        ks_shell_word(text.stream, make);
-        fprintf(text.stream,
-                " -f study.mk -r -R --no-print-directory%s -j\"${SLURM_CPUS_PER_TASK:-1}\" \\\n"
-                "    \"$kind-$SLURM_ARRAY_TASK_ID\" &\n%s",
-                s->keep_going ? " -k" : "", WAIT);
-    }
-    status = ks_text_close(&text, status);
-done:
-    free(make);
-    return status;
+    KS_TRY(ks_graph_find_make(&make));
+    KS_TRY(ks_installed_shared("configs/slurm/task.sh", &path));
+    KS_TRY(ks_text_read(path, &script, NULL));
+    KS_TRY(ks_folder_make("%s/" KS_SLURM_FOLDER, dir));
+    KS_TRY(ks_text_open(&text, "%s/" KS_SLURM_FOLDER "/task.sh", dir));
+    fprintf(text.stream, "#!/bin/sh\n"
+                         "# Written by kappascope-study: task N of a job array of Slurm trains or "
+                         "analyzes run N.\n"
+                         "kind=$1\nplot=");
+    ks_shell_word(text.stream, s->plot);
+    fprintf(text.stream, "\nmake=");
+    ks_shell_word(text.stream, make);
+    fprintf(text.stream, "\noptions=%s\nset --", s->keep_going ? "-k" : "");
+    for (size_t i = 0; i < graph->n_runs; i++)
+        fprintf(text.stream, " \\\n    %s", graph->job[i].folder);
+    fprintf(text.stream, "\n%s", script);
+    return ks_text_close(&text, KS_OK);
 }
 
 /* --- the commands --- */
@@ -298,22 +242,19 @@ static ks_status run_command(const char *dir, const char *program, const char *c
 static ks_status submit_stage(struct plan *plan, enum stage stage, const char *sbatch,
                               const char *dir)
 {
-    char *command = NULL;
+    KS_OWNED char *command = NULL;
     size_t size;
     FILE *out = open_memstream(&command, &size);
-    ks_status status;
 
     if (out)
         print_command(out, plan, stage, sbatch);
-    status = ks_stream_close(out);
-    if (status == KS_OK)
-        status = run_command(dir, sbatch, command, plan->s->quiet, plan->id[stage]);
-    free(command);
-    if (status == KS_OK && !plan->s->quiet && stage == PLOT)
+    KS_TRY(ks_stream_close(out));
+    KS_TRY(run_command(dir, sbatch, command, plan->s->quiet, plan->id[stage]));
+    if (!plan->s->quiet && stage == PLOT)
         ks_say("submitted: plot, job %s", plan->id[stage]);
-    else if (status == KS_OK && !plan->s->quiet)
+    else if (!plan->s->quiet)
         ks_say("submitted: %zu x %s, job %s", count(plan, stage), kinds[stage], plan->id[stage]);
-    return status;
+    return KS_OK;
 }
 
 /* Cancels what was submitted before a failure, whose message stays. */
@@ -333,13 +274,13 @@ static void cancel(const struct plan *plan, const char *dir)
 ks_status ks_slurm_submit(struct ks_graph *graph, const char *dir, const struct ks_slurm *s)
 {
     struct plan plan = {.graph = graph, .s = s};
-    char *sbatch = NULL;
+    KS_OWNED char *sbatch = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_locate_program("sbatch", &sbatch));
-    KS_GO(ks_graph_look(graph, dir));
-    KS_GO(ks_graph_write(graph, dir));
-    KS_GO(ks_slurm_write(graph, dir, s));
+    KS_TRY(ks_locate_program("sbatch", &sbatch));
+    KS_TRY(ks_graph_look(graph, dir));
+    KS_TRY(ks_graph_write(graph, dir));
+    KS_TRY(ks_slurm_write(graph, dir, s));
     for (enum stage stage = TRAIN; status == KS_OK && stage < STAGES; stage++)
         if (stage == PLOT || count(&plan, stage) > 0)
             status = submit_stage(&plan, stage, sbatch, dir);
@@ -347,8 +288,6 @@ ks_status ks_slurm_submit(struct ks_graph *graph, const char *dir, const struct 
         cancel(&plan, dir);
     else if (!s->quiet)
         ks_say("logs: %s/" KS_SLURM_FOLDER "; progress: --status", dir);
-done:
-    free(sbatch);
     return status;
 }
 
@@ -423,23 +362,21 @@ static ks_status ask(const char *squeue, const char *folder, size_t *n, struct k
 
 ks_status ks_slurm_queue(const char *dir, size_t *n, struct ks_slurm_task **task)
 {
-    char scripts[KS_PATH], *squeue = NULL, *folder = NULL;
-    ks_status status;
+    KS_OWNED char *squeue = NULL, *folder = NULL;
+    KS_OWNED struct ks_slurm_task *found = NULL;
+    char scripts[KS_PATH];
+    size_t n_found = 0;
 
     *n = 0;
     *task = NULL;
     KS_TRY(ks_path_print(scripts, "%s/" KS_SLURM_FOLDER, dir));
     if (ks_path_exists(scripts) && ks_locate_program("squeue", &squeue) == KS_OK)
         folder = realpath(dir, NULL);
-    status = folder ? ask(squeue, folder, n, task) : KS_OK;
-    if (status != KS_OK) {
-        free(*task);
-        *task = NULL;
-        *n = 0;
-    }
-    free(squeue);
-    free(folder);
-    return status;
+    if (folder)
+        KS_TRY(ask(squeue, folder, &n_found, &found));
+    *n = n_found;
+    *task = found, found = NULL;
+    return KS_OK;
 }
 
 /* Whether an earlier task in the list belongs to the same job. */

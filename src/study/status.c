@@ -69,14 +69,13 @@ static void print_bytes(double bytes, const char *what, FILE *out)
 ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t observations,
                                   size_t actions, FILE *out)
 {
-    struct ks_forecast f;
+    KS_CLEARED_BY(ks_forecast_clear) struct ks_forecast f = {.graph = NULL};
     struct ks_disk disk;
     size_t measured = 0;
-    ks_status status = KS_OK;
 
-    KS_GO(ks_forecast_read(view->graph, view->dir, &f));
-    KS_GO(ks_study_disk(view->graph->study, observations, actions, &disk));
-    KS_GO(ks_forecast_measure(&f, &measured));
+    KS_TRY(ks_forecast_read(view->graph, view->dir, &f));
+    KS_TRY(ks_study_disk(view->graph->study, observations, actions, &disk));
+    KS_TRY(ks_forecast_measure(&f, &measured));
     print_work(view->graph, out);
     print_time(view, &f, measured, out);
     if (ks_study_trains(view->graph->study)) {
@@ -85,9 +84,7 @@ ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t obser
         print_bytes(disk.resume, "for each unfinished run to resume; spectra and plots are small\n",
                     out);
     }
-done:
-    ks_forecast_clear(&f);
-    return status;
+    return KS_OK;
 }
 
 /* --- --status --- */
@@ -97,10 +94,14 @@ struct queue {
     struct ks_slurm_task *task; /* [n]; owned */
 };
 
+static void queue_clear(struct queue *queue)
+{
+    free(queue->task);
+}
+
 /* Without an answer of squeue, the queue counts as empty. */
 static void read_queue(const struct ks_study_view *view, struct queue *queue)
 {
-    *queue = (struct queue){0, 0, NULL};
     if (ks_slurm_queue(view->dir, &queue->n, &queue->task) != KS_OK)
         ks_say("note: %s", ks_error_text());
     for (size_t i = 0; i < queue->n; i++)
@@ -205,19 +206,14 @@ static void print_time_left(const struct ks_study_view *view, const struct ks_fo
 ks_status ks_study_print_status(const struct ks_study_view *view)
 {
     struct sums sums = {0, 0, 0, 0};
-    struct ks_forecast f;
-    struct queue queue;
-    ks_status status;
+    KS_CLEARED_BY(ks_forecast_clear) struct ks_forecast f = {.graph = NULL};
+    KS_CLEARED_BY(queue_clear) struct queue queue = {0, 0, NULL};
 
     read_queue(view, &queue);
-    status = ks_forecast_read(view->graph, view->dir, &f);
-    for (size_t n = 0; status == KS_OK && n < view->graph->n_runs; n++)
+    KS_TRY(ks_forecast_read(view->graph, view->dir, &f));
+    for (size_t n = 0; n < view->graph->n_runs; n++)
         print_run(view, &f, &queue, n, &sums);
-    if (status == KS_OK) {
-        print_sums(view, &queue, &sums);
-        print_time_left(view, &f, &queue);
-    }
-    ks_forecast_clear(&f);
-    free(queue.task);
-    return status;
+    print_sums(view, &queue, &sums);
+    print_time_left(view, &f, &queue);
+    return KS_OK;
 }

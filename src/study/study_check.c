@@ -3,8 +3,6 @@
 #include "study/study_file.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/file.h"
@@ -95,14 +93,11 @@ done:
 static ks_status check_architecture(const struct check *c, const struct ks_study_architecture *a)
 {
     struct ks_networks critics = {.ensemble = a->settings.critics};
-    struct networks n;
-    ks_status status = networks_read(a, c->observations, c->actions, &n);
+    KS_CLEARED_BY(networks_clear) struct networks n = {NULL, NULL, 0};
 
+    KS_TRY(networks_read(a, c->observations, c->actions, &n));
     critics.arch = n.critic;
-    if (status == KS_OK)
-        status = check_critics(c, a->name, &critics);
-    networks_clear(&n);
-    return status;
+    return check_critics(c, a->name, &critics);
 }
 
 ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t actions)
@@ -163,22 +158,16 @@ ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_
     *disk = (struct ks_disk){0, 0};
     for (size_t a = 0; a < study->n_architectures; a++) {
         const struct ks_settings *s = &study->architecture[a].settings;
-        struct networks n;
-        ks_status status;
+        KS_CLEARED_BY(networks_clear) struct networks n = {NULL, NULL, 0};
+        double resume;
 
         if (study->architecture[a].elsewhere)
             continue;
-        status = networks_read(&study->architecture[a], observations, actions, &n);
-
-        if (status == KS_OK) {
-            double resume = resume_bytes(study, s, &n, 2 * observations + actions);
-
-            disk->checkpoints += (double)(study->n_seeds * study->n_checkpoints) *
-                                 checkpoint_bytes(s, &n);
-            disk->resume = resume > disk->resume ? resume : disk->resume;
-        }
-        networks_clear(&n);
-        KS_TRY(status);
+        KS_TRY(networks_read(&study->architecture[a], observations, actions, &n));
+        resume = resume_bytes(study, s, &n, 2 * observations + actions);
+        disk->checkpoints += (double)(study->n_seeds * study->n_checkpoints) *
+                             checkpoint_bytes(s, &n);
+        disk->resume = resume > disk->resume ? resume : disk->resume;
     }
     return KS_OK;
 }
@@ -201,16 +190,6 @@ static const char *different_setting(const struct ks_settings *a, const struct k
     return NULL;
 }
 
-static const struct ks_study_architecture *find_architecture(const struct ks_study *s,
-                                                             const struct ks_study_architecture *a)
-{
-    for (size_t i = 0; i < s->n_architectures; i++)
-        if (strcmp(s->architecture[i].name, a->name) == 0 &&
-            strcmp(s->architecture[i].word, a->word) == 0)
-            return &s->architecture[i];
-    return NULL;
-}
-
 const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held,
                                 bool any_threads)
 {
@@ -225,9 +204,11 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
         return "steps";
     for (size_t i = 0; i < held->n_architectures; i++) {
         const struct ks_study_architecture *b = &held->architecture[i];
-        const struct ks_study_architecture *a = find_architecture(asked, b);
+        const size_t k = ks_study_find_architecture(asked, b->name);
+        const struct ks_study_architecture *a = &asked->architecture[k];
         const char *difference = b->elsewhere ? NULL
-                                 : a ? different_setting(&a->settings, &b->settings, any_threads)
+                                 : k < asked->n_architectures && strcmp(a->word, b->word) == 0
+                                     ? different_setting(&a->settings, &b->settings, any_threads)
                                      : "architectures";
 
         if (difference)
@@ -330,15 +311,12 @@ static ks_status check_options(const struct ks_study_analysis *asked, const char
 ks_status ks_study_read_spectrum(const struct ks_study *study, const struct ks_study_spectrum *id,
                                  const char *path, struct ks_spectrum **spectrum)
 {
-    ks_status status;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *found = NULL;
 
-    KS_TRY(ks_spectrum_read(path, spectrum));
-    status = check_origin(study, id, path, *spectrum);
-    if (status == KS_OK)
-        status = check_options(&study->analysis[id->analysis], path, *spectrum);
-    if (status != KS_OK) {
-        ks_spectrum_free(*spectrum);
-        *spectrum = NULL;
-    }
-    return status;
+    *spectrum = NULL;
+    KS_TRY(ks_spectrum_read(path, &found));
+    KS_TRY(check_origin(study, id, path, found));
+    KS_TRY(check_options(&study->analysis[id->analysis], path, found));
+    *spectrum = found, found = NULL;
+    return KS_OK;
 }

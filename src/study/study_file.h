@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "pipeline/options.h"
 #include "train/settings.h"
 
@@ -111,6 +112,7 @@ enum ks_study_use { KS_STUDY_SHOW, KS_STUDY_RUN, KS_STUDY_COMPARE };
 /* Reads and checks a file. Errors name file and line (KS_FORMAT, KS_IO). The caller frees. */
 ks_status ks_study_read(const char *path, enum ks_study_use use, struct ks_study **study);
 void ks_study_free(struct ks_study *study); /* NULL is fine */
+KS_OWNER(ks_study_free, struct ks_study *)
 
 /* Checks the analyses against the critics that the study will train, for a task of these widths:
  * the number of minibatches, the critic, the layer, a projected layer for `manifold`, the size for
@@ -173,6 +175,8 @@ struct ks_study_analyses {
  * analysis itself comes first. */
 struct ks_study_analyses ks_study_starts(const struct ks_study *study, size_t analysis);
 
+/* The index of the architecture of that name; n_architectures if there is none. */
+size_t ks_study_find_architecture(const struct ks_study *study, const char *name);
 /* The architecture of the list `architectures` that a variant changes, as an index; n_architectures
  * if there is none. `architecture`: an index, too. */
 size_t ks_study_base(const struct ks_study *study, size_t architecture);

@@ -30,15 +30,13 @@ bool ks_study_is_plain(const char *name)
 static ks_status split(struct ks_study_parser *p, const char *value,
                        ks_status (*add)(struct ks_study_parser *p, const char *word))
 {
-    ks_status status = KS_OK;
-    char *copy = NULL, *save = NULL;
+    KS_OWNED char *copy = NULL;
+    char *save = NULL;
 
     KS_TRY(ks_copy_string(value, &copy));
-    for (char *word = strtok_r(copy, ", \t", &save); word && status == KS_OK;
-         word = strtok_r(NULL, ", \t", &save))
-        status = add(p, word);
-    free(copy);
-    return status;
+    for (char *word = strtok_r(copy, ", \t", &save); word; word = strtok_r(NULL, ", \t", &save))
+        KS_TRY(add(p, word));
+    return KS_OK;
 }
 
 /* The path of a file that is named relative to the folder of the study's file. Training gets the
@@ -47,22 +45,16 @@ static ks_status find_file(const struct ks_study_parser *p, const char *key, con
                            char **path)
 {
     const char *base = ks_path_base(word), *study = p->study->path;
-    char *folder = NULL, *resolved;
-    ks_status status;
+    KS_OWNED char *folder = NULL, *resolved = NULL;
+    const bool from_root = *word == '/';
 
     if (!p->check_files)
         return ks_copy_string(word, path);
-    if (*word == '/')
-        status = ks_print_string(&folder, "%.*s", (int)(base - word), word);
-    else
-        status = ks_print_string(&folder, "%.*s./%.*s", (int)(ks_path_base(study) - study), study,
-                                 (int)(base - word), word);
-    KS_TRY(status);
+    KS_TRY(ks_print_string(&folder, "%.*s%s%.*s",
+                           from_root ? 0 : (int)(ks_path_base(study) - study), study,
+                           from_root ? "" : "./", (int)(base - word), word));
     resolved = realpath(folder, NULL);
-    free(folder);
-    status = ks_print_string(path, "%s/%s", resolved ? resolved : ".", base);
-    free(resolved);
-    KS_TRY(status);
+    KS_TRY(ks_print_string(path, "%s/%s", resolved ? resolved : ".", base));
     KS_TRY(ks_shell_check(key, *path));
     return resolved && ks_path_exists(*path)
                ? KS_OK
@@ -93,8 +85,7 @@ static ks_status set_network(const struct ks_study_parser *p, const char *word,
 {
     const struct ks_architecture *named = ks_architecture_find(word);
     const bool file = ks_architecture_is_file(word) || ks_system_is_file(word);
-    char *system = NULL;
-    bool known;
+    KS_OWNED char *system = NULL;
 
     a->normalization = named ? named->normalization : "other";
     a->weight_normalization = named && named->weight_normalization;
@@ -110,13 +101,10 @@ static ks_status set_network(const struct ks_study_parser *p, const char *word,
     if (!p->check_files || named)
         return KS_OK;
     KS_TRY(ks_system_find(word, &system));
-    known = system != NULL;
-    free(system);
-    return known ? KS_OK : ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
+    return system ? KS_OK : ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
 }
 
-/* The index of the architecture of that name; n_architectures if there is none. */
-static size_t find_architecture(const struct ks_study *s, const char *name)
+size_t ks_study_find_architecture(const struct ks_study *s, const char *name)
 {
     size_t i = 0;
 
@@ -142,7 +130,7 @@ static ks_status check_name(const struct ks_study *s)
     if (!ks_study_is_plain(name))
         return ks_fail(KS_FORMAT,
                        "architectures: '%s': expected a name of letters, digits and +-_.", name);
-    return find_architecture(s, name) == s->n_architectures - 1
+    return ks_study_find_architecture(s, name) == s->n_architectures - 1
                ? KS_OK
                : ks_fail(KS_FORMAT, "architectures: '%s' is given twice", name);
 }
@@ -160,11 +148,6 @@ static ks_status add_architecture(struct ks_study_parser *p, const char *word)
     KS_TRY(new_architecture(p->study, &a));
     KS_TRY(set_network(p, word, a));
     return check_name(p->study);
-}
-
-static ks_status set_architectures(struct ks_study_parser *p, const char *value)
-{
-    return split(p, value, add_architecture);
 }
 
 ks_status ks_study_add_variant(struct ks_study_parser *p, const char *name)
@@ -199,11 +182,6 @@ ks_status ks_study_add_elsewhere(struct ks_study *s, const char *name)
 static ks_status add_elsewhere(struct ks_study_parser *p, const char *word)
 {
     return ks_study_add_elsewhere(p->study, word);
-}
-
-static ks_status set_elsewhere(struct ks_study_parser *p, const char *value)
-{
-    return split(p, value, add_elsewhere);
 }
 
 static ks_status set_family(struct ks_study_parser *p, const char *value)
@@ -269,11 +247,6 @@ static ks_status add_seeds(struct ks_study_parser *p, const char *word)
     return KS_OK;
 }
 
-static ks_status set_seeds(struct ks_study_parser *p, const char *value)
-{
-    return split(p, value, add_seeds);
-}
-
 #define AT(member) KS_KEY_AT(struct ks_study, member)
 
 static const char *const trained[] = {"here", "elsewhere", NULL};
@@ -321,22 +294,20 @@ static ks_status set_checkpoints(struct ks_study_parser *p, const char *value)
 static ks_status add_scope(struct ks_study_parser *p, const char *value)
 {
     struct ks_study_scope *scope = &p->analysis->scope;
-    char *before = scope->architectures;
-    ks_status status;
+    KS_OWNED char *before = NULL;
 
     KS_TRY(check_named(p, "architectures"));
+    before = scope->architectures;
     scope->line = p->line;
-    status = ks_print_string(&scope->architectures, "%s%s%s", before ? before : "",
-                             before ? " " : "", value);
-    free(before);
-    return status;
+    return ks_print_string(&scope->architectures, "%s%s%s", before ? before : "", before ? " " : "",
+                           value);
 }
 
 static ks_status resolve(struct ks_study_parser *p, const char *word)
 {
     const struct ks_study *s = p->study;
     struct ks_study_scope *scope = &p->analysis->scope;
-    const size_t i = find_architecture(s, word);
+    const size_t i = ks_study_find_architecture(s, word);
 
     if (i == s->n_architectures)
         return ks_fail(KS_FORMAT,
@@ -397,26 +368,26 @@ size_t ks_study_asked_checkpoints(const struct ks_study *s, size_t analysis, siz
 /* --- all keys --- */
 
 /* Keys with a meaning of their own; the others of [train], [variant] and [analyze] are settings. A
- * list may continue on indented lines. */
+ * list may continue on indented lines; `set` gets its lines or, of WORDS, each of its words. */
 static const struct {
     const char *name;
     ks_status (*set)(struct ks_study_parser *p, const char *value);
     enum ks_study_section section;
-    bool list;
+    enum { ONE, LIST, WORDS } form;
 } keys[KS_STUDY_KEYS] = {
-    {"env", set_env, KS_STUDY_SECTION, false},
-    {"architectures", set_architectures, KS_STUDY_SECTION, true},
-    {"seeds", set_seeds, KS_STUDY_SECTION, true},
-    {"steps", set_value, KS_STUDY_SECTION, false},
-    {"stop", set_value, KS_STUDY_SECTION, false},
-    {"trained", set_value, KS_STUDY_SECTION, false},
-    {"elsewhere", set_elsewhere, KS_STUDY_SECTION, true},
-    {"family", set_family, KS_STUDY_SECTION, false},
-    {"missing", set_value, KS_STUDY_SECTION, false},
-    {"grid", set_value, KS_STUDY_SECTION, false},
-    {"architecture", set_variant, KS_VARIANT_SECTION, false},
-    {"checkpoints", set_checkpoints, KS_ANALYZE_SECTION, false},
-    {"architectures", add_scope, KS_ANALYZE_SECTION, true},
+    {"env", set_env, KS_STUDY_SECTION, ONE},
+    {"architectures", add_architecture, KS_STUDY_SECTION, WORDS},
+    {"seeds", add_seeds, KS_STUDY_SECTION, WORDS},
+    {"steps", set_value, KS_STUDY_SECTION, ONE},
+    {"stop", set_value, KS_STUDY_SECTION, ONE},
+    {"trained", set_value, KS_STUDY_SECTION, ONE},
+    {"elsewhere", add_elsewhere, KS_STUDY_SECTION, WORDS},
+    {"family", set_family, KS_STUDY_SECTION, ONE},
+    {"missing", set_value, KS_STUDY_SECTION, ONE},
+    {"grid", set_value, KS_STUDY_SECTION, ONE},
+    {"architecture", set_variant, KS_VARIANT_SECTION, ONE},
+    {"checkpoints", set_checkpoints, KS_ANALYZE_SECTION, ONE},
+    {"architectures", add_scope, KS_ANALYZE_SECTION, LIST},
 };
 
 static ks_status refuse_second(const struct ks_study_parser *p, const char *key)
@@ -450,10 +421,10 @@ ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section
     p->key = key;
     for (size_t i = 0; i < KS_STUDY_KEYS; i++)
         if (keys[i].section == section && strcmp(key, keys[i].name) == 0) {
-            if (p->seen[i] && !(keys[i].list && p->indented))
+            if (p->seen[i] && !(keys[i].form != ONE && p->indented))
                 return refuse_second(p, key);
             p->seen[i] = true;
-            return keys[i].set(p, value);
+            return keys[i].form == WORDS ? split(p, value, keys[i].set) : keys[i].set(p, value);
         }
     switch (section) {
     case KS_STUDY_SECTION:

@@ -10,42 +10,39 @@
 
 static ks_status find_named(struct ks_study *s, const char *name, struct ks_study_architecture **a)
 {
-    *a = NULL;
-    for (size_t i = 0; i < s->n_architectures; i++)
-        if (strcmp(s->architecture[i].name, name) == 0) {
-            *a = &s->architecture[i];
-            return KS_OK;
-        }
-    return ks_fail(KS_FORMAT, "expected names of the study, found '%s'", name);
+    const size_t i = ks_study_find_architecture(s, name);
+
+    *a = &s->architecture[i];
+    return i < s->n_architectures
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "expected names of the study, found '%s'", name);
 }
 
 /* The bars between the groups need no spaces. */
 static ks_status resolve_family(struct ks_study *s)
 {
     size_t family = 1;
-    char *copy = NULL, *save = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *copy = NULL;
+    char *save = NULL;
 
     KS_TRY(ks_copy_string(s->family, &copy));
-    for (char *next = copy; next && status == KS_OK; family++) {
+    for (char *next = copy; next; family++) {
         char *group = next;
 
         next = strchr(group, '|');
         if (next)
             *next++ = '\0';
-        for (char *word = strtok_r(group, ", \t", &save); word && status == KS_OK;
+        for (char *word = strtok_r(group, ", \t", &save); word;
              word = strtok_r(NULL, ", \t", &save)) {
             struct ks_study_architecture *a;
 
-            status = find_named(s, word, &a);
-            if (status == KS_OK && a->family > 0)
-                status = ks_fail(KS_FORMAT, "'%s' is given twice", word);
-            if (status == KS_OK)
-                a->family = family;
+            KS_TRY(find_named(s, word, &a));
+            if (a->family > 0)
+                return ks_fail(KS_FORMAT, "'%s' is given twice", word);
+            a->family = family;
         }
     }
-    free(copy);
-    return status == KS_OK ? KS_OK : ks_study_fail_at(s, s->family_line, "family", status);
+    return KS_OK;
 }
 
 /* One word per factor, in any order; without a normalization there is none, and without a loss it
@@ -55,33 +52,29 @@ static ks_status take_factors(const char *value, struct ks_study_architecture *a
     static const char *const words[] = {"bn", "ln", "dense", "wn", "ce", "mse"};
     enum { WN = 3, CE, WORDS = 6 };
     bool seen[3] = {false};
-    char *copy = NULL, *save = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *copy = NULL;
+    char *save = NULL;
 
     a->has_factors = true;
     a->normalization = words[WN - 1];
     a->loss = words[WORDS - 1];
     KS_TRY(ks_copy_string(value, &copy));
-    for (char *word = strtok_r(copy, ", +\t", &save); word && status == KS_OK;
-         word = strtok_r(NULL, ", +\t", &save)) {
+    for (char *word = strtok_r(copy, ", +\t", &save); word; word = strtok_r(NULL, ", +\t", &save)) {
         const size_t k = ks_word_index(word, WORDS, words), factor = k < WN ? 0 : k == WN ? 1 : 2;
 
         if (k == WORDS)
-            status = ks_fail(KS_FORMAT, "expected bn, ln or dense, wn, ce or mse, found '%s'",
-                             word);
-        else if (seen[factor])
-            status = ks_fail(KS_FORMAT, "'%s' contradicts or repeats the words before it", word);
-        else
-            seen[factor] = true;
-        if (status == KS_OK && k < WN)
+            return ks_fail(KS_FORMAT, "expected bn, ln or dense, wn, ce or mse, found '%s'", word);
+        if (seen[factor])
+            return ks_fail(KS_FORMAT, "'%s' contradicts or repeats the words before it", word);
+        seen[factor] = true;
+        if (k < WN)
             a->normalization = words[k];
-        else if (status == KS_OK && k >= CE)
+        else if (k >= CE)
             a->loss = words[k];
-        else if (status == KS_OK)
+        else
             a->weight_normalization = true;
     }
-    free(copy);
-    return status;
+    return KS_OK;
 }
 
 /* The paper's claims compare one architecture with another. */
@@ -112,8 +105,11 @@ static ks_status resolve_factors(struct ks_study *s, const struct ks_setting *f)
 
 ks_status ks_study_resolve_names(struct ks_study *s)
 {
+    ks_status status;
+
     for (size_t i = 0; i < s->n_factors; i++)
         if (resolve_factors(s, &s->factors[i]) != KS_OK)
             return ks_study_fail_at(s, s->factors[i].line, "factors", KS_FORMAT);
-    return s->family ? resolve_family(s) : KS_OK;
+    status = s->family ? resolve_family(s) : KS_OK;
+    return status == KS_OK ? KS_OK : ks_study_fail_at(s, s->family_line, "family", status);
 }

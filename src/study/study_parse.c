@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <ini.h>
@@ -89,17 +88,14 @@ static ks_status open_analysis(struct ks_study_parser *p, const char *name)
 static ks_status open_variant(struct ks_study_parser *p, const char *name)
 {
     size_t length = strcspn(name, " \t]\r\n");
-    char *copy = NULL;
-    ks_status status;
+    KS_OWNED char *copy = NULL;
 
     assert(p->study);
     if (length == 0 || name[length + strspn(name + length, " \t")] != ']')
         return ks_fail(KS_FORMAT, "[variant NAME]: expected a name, found '%.*s'",
                        (int)strcspn(name, "]\r\n"), name);
     KS_TRY(ks_print_string(&copy, "%.*s", (int)length, name));
-    status = ks_study_add_variant(p, copy);
-    free(copy);
-    return status;
+    return ks_study_add_variant(p, copy);
 }
 
 static bool starts(const char *line, const char *with)

@@ -68,6 +68,12 @@ struct milestones {
     size_t n_checkpoints, *checkpoint, n_evaluations, *evaluation;
 };
 
+static void milestones_clear(struct milestones *m)
+{
+    free(m->checkpoint);
+    free(m->evaluation);
+}
+
 static ks_status list_milestones(size_t steps, const struct ks_settings *set, struct milestones *m)
 {
     KS_TRY(ks_alloc(set->checkpoints + 1, sizeof *m->checkpoint, &m->checkpoint));
@@ -87,46 +93,40 @@ static bool same_steps(size_t n_a, const size_t *a, size_t n_b, const size_t *b)
 /* The tables compare all runs of a study at the same environment steps. */
 static ks_status check_milestones(const struct ks_study *s, const struct ks_study_architecture *a)
 {
-    struct milestones own = {0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(milestones_clear) struct milestones own = {0};
     char place[96];
 
     if (a->line > 0)
         snprintf(place, sizeof place, ":%zu: [variant %.40s]", a->line, a->name);
     else
         snprintf(place, sizeof place, ": %.80s", a->name);
-    KS_GO(list_milestones(s->steps, &a->settings, &own));
-    if (!same_steps(own.n_checkpoints, own.checkpoint, s->n_checkpoints, s->checkpoint) ||
-        !same_steps(own.n_evaluations, own.evaluation, s->n_evaluations, s->evaluation))
-        status = ks_fail(KS_FORMAT,
+    KS_TRY(list_milestones(s->steps, &a->settings, &own));
+    return same_steps(own.n_checkpoints, own.checkpoint, s->n_checkpoints, s->checkpoint) &&
+                   same_steps(own.n_evaluations, own.evaluation, s->n_evaluations, s->evaluation)
+               ? KS_OK
+               : ks_fail(KS_FORMAT,
                          "%s%s: its checkpoints and evaluations are not at the environment steps "
                          "of [train]; random_steps * action_repeat must be %zu",
                          s->path, place, s->first_update);
-done:
-    free(own.checkpoint);
-    free(own.evaluation);
-    return status;
 }
 
 /* The settings of a system (train/architecture.h), and over them those of [train]. A study that is
  * only read may lie where the files of its own systems do not. */
 static ks_status set_system(const struct ks_study *s, struct ks_study_architecture *a)
 {
-    ks_status status = KS_OK;
-    char *path = NULL;
+    KS_OWNED char *path = NULL;
 
     if (ks_architecture_find(a->argument))
         return KS_OK;
     KS_TRY(ks_system_find(a->argument, &path));
-    if (path && ks_path_exists(path)) {
-        ks_settings_defaults(&a->settings);
-        a->settings.action_repeat = s->settings.action_repeat;
-        status = ks_system_settings(path, &a->settings);
-        for (size_t i = 0; i < s->n_train && status == KS_OK; i++)
-            status = ks_settings_set(&a->settings, s->train[i].key, s->train[i].value);
-    }
-    free(path);
-    return status;
+    if (!path || !ks_path_exists(path))
+        return KS_OK;
+    ks_settings_defaults(&a->settings);
+    a->settings.action_repeat = s->settings.action_repeat;
+    KS_TRY(ks_system_settings(path, &a->settings));
+    for (size_t i = 0; i < s->n_train; i++)
+        KS_TRY(ks_settings_set(&a->settings, s->train[i].key, s->train[i].value));
+    return KS_OK;
 }
 
 static ks_status derive_own(const struct ks_study *s, struct ks_study_architecture *a)
@@ -190,43 +190,36 @@ static ks_status derive_steps(struct ks_study *s)
 static ks_status read_text(const char *path, struct ks_study *s)
 {
     const char *base = ks_path_base(path);
-    size_t size = 0;
 
     KS_TRY(ks_copy_string(path, &s->path));
     KS_TRY(ks_print_string(&s->name, "%.*s", (int)ks_path_stem(base, ".study"), base));
     KS_TRY(base == path ? ks_copy_string(".", &s->folder)
                         : ks_print_string(&s->folder, "%.*s",
                                           (int)(base - path > 1 ? base - path - 1 : 1), path));
-    KS_TRY(ks_text_read(path, &s->text, &size));
-    return strlen(s->text) == size
-               ? KS_OK
-               : ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
+    return ks_text_read(path, &s->text, NULL);
 }
 
 ks_status ks_study_read(const char *path, enum ks_study_use use, struct ks_study **out)
 {
     const bool run = use == KS_STUDY_RUN, folders = use != KS_STUDY_COMPARE;
-    struct ks_study *study = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_study_free) struct ks_study *study = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *study, &study));
-    KS_GO(read_text(path, study));
-    KS_GO(ks_study_parse(study, run));
-    KS_GO(require(study));
-    KS_GO(complete_settings(study));
+    KS_TRY(ks_alloc(1, sizeof *study, &study));
+    KS_TRY(read_text(path, study));
+    KS_TRY(ks_study_parse(study, run));
+    KS_TRY(require(study));
+    KS_TRY(complete_settings(study));
     if (folders)
-        KS_GO(ks_elsewhere_names(study, run));
-    KS_GO(derive_settings(study));
+        KS_TRY(ks_elsewhere_names(study, run));
+    KS_TRY(derive_settings(study));
     if (folders) {
-        KS_GO(ks_study_resolve_names(study));
-        KS_GO(ks_study_resolve_scopes(study));
+        KS_TRY(ks_study_resolve_names(study));
+        KS_TRY(ks_study_resolve_scopes(study));
     }
-    KS_GO(derive_steps(study));
+    KS_TRY(derive_steps(study));
     if (folders)
-        KS_GO(ks_elsewhere_steps(study));
+        KS_TRY(ks_elsewhere_steps(study));
     *out = study, study = NULL;
-done:
-    ks_study_free(study);
-    return status;
+    return KS_OK;
 }

@@ -1,7 +1,6 @@
 #include "train/architecture.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -62,14 +61,11 @@ static ks_status print_blocks(const struct blocks *b, char **text)
 /* Prints a whole description; its last two lines are the last dense layer and `last`. */
 static ks_status finish(const struct blocks *b, size_t outputs, const char *last, char **text)
 {
-    char *blocks = NULL;
-    ks_status status;
+    KS_OWNED char *blocks = NULL;
 
     KS_TRY(print_blocks(b, &blocks));
-    status = ks_print_string(text, "%sdense %zu%s\n%s\n", blocks, outputs,
-                             b->projected ? " project=unit-kernel" : "", last);
-    free(blocks);
-    return status;
+    return ks_print_string(text, "%sdense %zu%s\n%s\n", blocks, outputs,
+                           b->projected ? " project=unit-kernel" : "", last);
 }
 
 static ks_status describe_critic(const struct blocks *b, const struct ks_settings *s, bool ce,
@@ -158,8 +154,7 @@ static ks_status describe_system(const char *name, const struct ks_settings *s, 
                                  char *text[KS_TEXTS])
 {
     struct ks_settings standard;
-    char *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *path = NULL;
 
     KS_TRY(ks_system_find(name, &path));
     if (!path)
@@ -168,18 +163,14 @@ static ks_status describe_system(const char *name, const struct ks_settings *s, 
                        "a .arch or .system file",
                        name);
     ks_settings_defaults(&standard);
-    KS_GO(refuse_sizes(name, s));
+    KS_TRY(refuse_sizes(name, s));
     if (s->actor_hidden != standard.actor_hidden || s->actor_depth != standard.actor_depth ||
         s->skip != standard.skip)
-        status = ks_fail(KS_USAGE,
-                         "%s: the settings actor_hidden, actor_depth and skip do not apply to a "
-                         "system; its actor's description determines them",
-                         name);
-    else
-        status = ks_system_describe(path, actions, text);
-done:
-    free(path);
-    return status;
+        return ks_fail(KS_USAGE,
+                       "%s: the settings actor_hidden, actor_depth and skip do not apply to a "
+                       "system; its actor's description determines them",
+                       name);
+    return ks_system_describe(path, actions, text);
 }
 
 static const char *norm_layer(const char *normalization)

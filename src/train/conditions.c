@@ -1,7 +1,6 @@
 #include "train/conditions.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -62,19 +61,15 @@ static ks_status compare_value(const char *path, const char *what, const char *n
     /* Decimal numbers of 15 digits are the same after printing and parsing, so the settings of a
      * file can be compared with those of the command line as text. */
     size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15);
-    char *found_text = found ? json_dumps(found, flags) : NULL,
-         *want_text = json_dumps(want, flags);
+    KS_OWNED char *found_text = found ? json_dumps(found, flags) : NULL,
+                  *want_text = json_dumps(want, flags);
     bool same = found_text && want_text && strcmp(found_text, want_text) == 0;
     size_t from = found_text && want_text ? find_difference(want_text, found_text) : 0;
-    ks_status status = KS_OK;
 
-    if (!same)
-        status = ks_fail(KS_USAGE, "%s: %s: expected %s %.*s, found %.*s", path, what, name, SHOWN,
-                         want_text ? want_text + from : "?", SHOWN,
-                         found_text ? found_text + from : "none");
-    free(found_text);
-    free(want_text);
-    return status;
+    return same ? KS_OK
+                : ks_fail(KS_USAGE, "%s: %s: expected %s %.*s, found %.*s", path, what, name, SHOWN,
+                          want_text ? want_text + from : "?", SHOWN,
+                          found_text ? found_text + from : "none");
 }
 
 /* Compares each setting separately, so that the message names the one that differs. */
@@ -136,19 +131,16 @@ static ks_status refuse_additions(const char *path, const char *what, const json
 ks_status ks_fingerprint_compare(const struct ks_plan *p, const char *path, const char *what,
                                  json_t *found)
 {
-    json_t *want = ks_fingerprint(p), *settings = json_object_get(found, "settings");
-    ks_status status = KS_OK;
+    json_auto_t *want = ks_fingerprint(p);
+    json_t *settings = json_object_get(found, "settings");
 
     if (!want)
         return ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", path);
-    KS_GO(refuse_unknown(path, what, settings));
+    KS_TRY(refuse_unknown(path, what, settings));
     if (json_is_object(settings))
         fill_defaults(settings);
-    KS_GO(compare_all(path, what, found, want));
-    KS_GO(refuse_additions(path, what, found, want));
-done:
-    json_decref(want);
-    return status;
+    KS_TRY(compare_all(path, what, found, want));
+    return refuse_additions(path, what, found, want);
 }
 
 /* Resume points from before this condition existed: blas. */

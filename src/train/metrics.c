@@ -59,55 +59,45 @@ static ks_status open_file(struct ks_metrics *m, size_t size)
 /* Reads the header line of an existing file. */
 static ks_status read_columns(struct ks_metrics *m)
 {
-    ks_status status;
+    KS_OWNED char *bytes = NULL;
     size_t found;
-    char *bytes, *end;
+    char *end;
 
     KS_TRY(ks_text_read(m->path, &bytes, &found));
     end = memchr(bytes, '\n', found);
     if (end)
         *end = '\0';
-    if (!end || strncmp(bytes, FIRST, strlen(FIRST)) != 0)
-        status = ks_fail(KS_FORMAT, "%s: expected a header line '%s,...'", m->path, FIRST);
-    else
-        status = ks_copy_string(bytes, &m->columns);
-    free(bytes);
-    return status;
+    return end && strncmp(bytes, FIRST, strlen(FIRST)) == 0
+               ? ks_copy_string(bytes, &m->columns)
+               : ks_fail(KS_FORMAT, "%s: expected a header line '%s,...'", m->path, FIRST);
 }
 
 ks_status ks_metrics_new(const char *path, size_t size, const struct KS(agent) *agent,
                          struct ks_metrics **metrics)
 {
-    ks_status status = KS_OK;
-    struct ks_metrics *m = NULL;
+    KS_OWNED_BY(ks_metrics_free) struct ks_metrics *m = NULL;
 
     *metrics = NULL;
-    KS_GO(ks_alloc(1, sizeof *m, &m));
+    KS_TRY(ks_alloc(1, sizeof *m, &m));
     m->descriptor = -1;
-    KS_GO(ks_copy_string(path, &m->path));
-    KS_GO(ks_alloc(COLUMNS + KS(agent_most_metrics)(agent), sizeof *m->row, &m->row));
+    KS_TRY(ks_copy_string(path, &m->path));
+    KS_TRY(ks_alloc(COLUMNS + KS(agent_most_metrics)(agent), sizeof *m->row, &m->row));
     if (size > 0)
-        KS_GO(read_columns(m));
-    KS_GO(open_file(m, size));
-    *metrics = m;
+        KS_TRY(read_columns(m));
+    KS_TRY(open_file(m, size));
+    *metrics = m, m = NULL;
     return KS_OK;
-done:
-    ks_metrics_free(m);
-    return status;
 }
 
 ks_status ks_metrics_digest(const char *path, size_t size, unsigned char digest[KS_SHA256_BYTES])
 {
-    ks_status status;
     size_t found;
-    char *bytes;
+    KS_OWNED char *bytes = NULL;
 
     KS_TRY(ks_text_read(path, &bytes, &found));
-    status = found < size ? ks_fail(KS_FORMAT, "%s: expected at least %zu bytes, found %zu", path,
-                                    size, found)
-                          : ks_sha256(1, &(struct ks_piece){bytes, size}, digest);
-    free(bytes);
-    return status;
+    return found < size
+               ? ks_fail(KS_FORMAT, "%s: expected at least %zu bytes, found %zu", path, size, found)
+               : ks_sha256(1, &(struct ks_piece){bytes, size}, digest);
 }
 
 void ks_metrics_free(struct ks_metrics *m)
@@ -217,7 +207,7 @@ static void print_row(const struct ks_metrics *m, size_t env_step, int64_t updat
 static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update)
 {
     ks_status status;
-    char *text = NULL;
+    KS_OWNED char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     bool failed;
@@ -233,7 +223,6 @@ static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update
         m->size += size;
     else
         cut_off(m); /* removes a partial row, if possible */
-    free(text);
     return status;
 }
 

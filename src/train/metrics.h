@@ -47,6 +47,7 @@ struct ks_metrics {
 ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent_f32 *agent,
                          struct ks_metrics **metrics);
 void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fine */
+KS_OWNER(ks_metrics_free, struct ks_metrics *)
 
 /* Adds an update and the seconds that it took to the means of the next row. */
 void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, double seconds);

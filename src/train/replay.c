@@ -14,24 +14,20 @@ ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
 {
     size_t width = 2 * observations + actions + 3;
     size_t rows = BLOCK_BYTES / (width * sizeof(float)) + 1;
-    ks_status status = KS_OK;
-    struct ks_replay *r = NULL;
+    KS_OWNED_BY(ks_replay_free) struct ks_replay *r = NULL;
 
     assert(capacity > 0);
     *replay = NULL;
-    KS_GO(ks_alloc(1, sizeof *r, &r));
+    KS_TRY(ks_alloc(1, sizeof *r, &r));
     r->capacity = capacity;
     r->observations = observations;
     r->actions = actions;
     r->width = width;
     r->block_rows = rows < capacity ? rows : capacity;
     r->n_blocks = (capacity + r->block_rows - 1) / r->block_rows;
-    KS_GO(ks_alloc(r->n_blocks, sizeof *r->block, &r->block));
-    *replay = r;
+    KS_TRY(ks_alloc(r->n_blocks, sizeof *r->block, &r->block));
+    *replay = r, r = NULL;
     return KS_OK;
-done:
-    ks_replay_free(r);
-    return status;
 }
 
 void ks_replay_free(struct ks_replay *r)
@@ -196,24 +192,20 @@ static const float SMALLEST = 1; /* deviations below this count as this */
 ks_status ks_priorities_new(const struct ks_replay *replay, size_t horizon, double exponent,
                             struct ks_priorities **priorities)
 {
-    ks_status status = KS_OK;
-    struct ks_priorities *p = NULL;
+    KS_OWNED_BY(ks_priorities_free) struct ks_priorities *p = NULL;
 
     *priorities = NULL;
-    KS_GO(ks_alloc(1, sizeof *p, &p));
+    KS_TRY(ks_alloc(1, sizeof *p, &p));
     p->replay = replay;
     p->horizon = horizon;
     p->exponent = exponent;
     p->largest = SMALLEST;
     for (p->leaves = 1; p->leaves < replay->capacity;)
         p->leaves *= 2;
-    KS_GO(ks_alloc(replay->capacity, sizeof *p->priority, &p->priority));
-    KS_GO(ks_alloc(2 * p->leaves, sizeof *p->tree, &p->tree));
-    *priorities = p;
+    KS_TRY(ks_alloc(replay->capacity, sizeof *p->priority, &p->priority));
+    KS_TRY(ks_alloc(2 * p->leaves, sizeof *p->tree, &p->tree));
+    *priorities = p, p = NULL;
     return KS_OK;
-done:
-    ks_priorities_free(p);
-    return status;
 }
 
 void ks_priorities_free(struct ks_priorities *p)

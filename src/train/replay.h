@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/rng.h"
 
 struct ks_replay {
@@ -62,6 +63,7 @@ struct ks_unrolled {
 ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
                         struct ks_replay **replay);
 void ks_replay_free(struct ks_replay *replay);
+KS_OWNER(ks_replay_free, struct ks_replay *)
 
 /* Adds a transition; overwrites the oldest one if replay is full. Fails with KS_MEMORY. */
 ks_status ks_replay_add(struct ks_replay *replay, const struct ks_transition *transition);
@@ -125,6 +127,7 @@ struct ks_priorities {
 ks_status ks_priorities_new(const struct ks_replay *replay, size_t horizon, double exponent,
                             struct ks_priorities **priorities);
 void ks_priorities_free(struct ks_priorities *priorities);
+KS_OWNER(ks_priorities_free, struct ks_priorities *)
 
 /* To be called after every ks_replay_add; NULL: nothing is done. */
 void ks_priorities_add(struct ks_priorities *priorities);

@@ -49,18 +49,14 @@ static size_t first_needed(const struct ks_run *r, size_t rows)
 /* Fingerprint, conditions and changes as one JSON object. */
 static ks_status describe(const struct ks_run *r, char **text)
 {
-    json_t *object = ks_fingerprint(&r->plan);
-    char *dump = NULL;
-    ks_status status;
+    json_auto_t *object = ks_fingerprint(&r->plan);
+    KS_OWNED char *dump = NULL;
 
     if (object && json_object_update(object, r->conditions.now) == 0 &&
         json_object_set(object, "changes", r->conditions.changes) == 0)
         dump = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    status = dump ? ks_copy_string(dump, text)
-                  : ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", r->plan.folder);
-    json_decref(object);
-    free(dump);
-    return status;
+    return dump ? ks_copy_string(dump, text)
+                : ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", r->plan.folder);
 }
 
 ks_status ks_resume_new(const struct ks_run *r, struct ks_resume_points **points)
@@ -68,22 +64,18 @@ ks_status ks_resume_new(const struct ks_run *r, struct ks_resume_points **points
     const struct ks_replay *replay = r->learner.replay;
     size_t row = replay->width * sizeof(float), most = SEGMENT_BYTES / row + 1;
     size_t rows = (replay->capacity + SEGMENTS - 1) / SEGMENTS;
-    ks_status status = KS_OK;
-    struct ks_resume_points *p;
+    KS_OWNED_BY(ks_resume_free) struct ks_resume_points *p = NULL;
 
     *points = NULL;
     KS_TRY(ks_alloc(1, sizeof *p, &p));
     p->last = ks_seconds();
-    KS_GO(ks_plan_path(&r->plan, "resume", &p->folder));
+    KS_TRY(ks_plan_path(&r->plan, "resume", &p->folder));
     for (int i = 0; i < POINTS; i++)
-        KS_GO(ks_print_string(&p->path[i], "%s/point.%d", p->folder, i));
-    KS_GO(describe(r, &p->description));
-    KS_GO(ks_replay_log_new(p->folder, row, rows < most ? rows : most, &p->log));
-    *points = p;
+        KS_TRY(ks_print_string(&p->path[i], "%s/point.%d", p->folder, i));
+    KS_TRY(describe(r, &p->description));
+    KS_TRY(ks_replay_log_new(p->folder, row, rows < most ? rows : most, &p->log));
+    *points = p, p = NULL;
     return KS_OK;
-done:
-    ks_resume_free(p);
-    return status;
 }
 
 void ks_resume_free(struct ks_resume_points *p)
@@ -207,25 +199,21 @@ static ks_status take_point(struct ks_resume_points *p, struct ks_run *r,
                             const struct ks_resume_file *f)
 {
     const struct ks_resume_header *h = &f->header;
-    struct ks_saved_state state = ks_resume_file_state(f);
     struct ks_replay_log_mark mark = {.rows = h->rows};
     size_t first = first_needed(r, mark.rows);
-    ks_status status = KS_OK;
-    char *path;
+    KS_OWNED char *path = NULL;
 
     memcpy(mark.chain, h->chain, sizeof mark.chain);
     KS_TRY(ks_plan_path(&r->plan, "progress.csv", &path));
-    KS_GO(check_progress(path, h));
+    KS_TRY(check_progress(path, h));
     ks_replay_clear(r->learner.replay, first);
-    KS_GO(ks_replay_log_read(p->log, &mark, first, put_row, r->learner.replay));
+    KS_TRY(ks_replay_log_read(p->log, &mark, first, put_row, r->learner.replay));
     ks_metrics_free(r->metrics); /* opened for a point that turned out to be unusable */
-    KS_GO(ks_metrics_new(path, h->progress_size, r->learner.agent, &r->metrics));
-    KS_GO(ks_state_set(r, &state));
+    KS_TRY(ks_metrics_new(path, h->progress_size, r->learner.agent, &r->metrics));
+    KS_TRY(ks_state_set(r, f));
     p->next = h->number + 1;
     p->rows = h->rows;
-done:
-    free(path);
-    return status;
+    return KS_OK;
 }
 
 /* Brings the run to a point. The conditions from now on, with what has changed since the point, go
@@ -234,26 +222,22 @@ static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
                          const struct ks_resume_file *f)
 {
     const bool any = r->plan.options->resume == KS_RESUME_ANY;
-    struct ks_saved_state state = ks_resume_file_state(f);
-    ks_status status = KS_OK;
-    json_t *found = json_loadb(f->bytes + sizeof f->header, f->header.description_size, 0, NULL);
+    json_auto_t *found = json_loadb(f->bytes + sizeof f->header, f->header.description_size, 0,
+                                    NULL);
 
     if (!found)
         return ks_fail(KS_FORMAT, "%s: its description is not valid JSON", f->path);
-    KS_GO(ks_fingerprint_compare(&r->plan, f->path, "--resume needs what the run was started with",
-                                 found));
-    KS_GO(ks_state_check(r, f->path, &state));
+    KS_TRY(ks_fingerprint_compare(&r->plan, f->path, "--resume needs what the run was started with",
+                                  found));
+    KS_TRY(ks_state_check(r, f));
     ks_conditions_complete(found);
     if (!any)
-        KS_GO(ks_conditions_compare(&r->conditions, f->path, found));
-    KS_GO(take_point(p, r, f));
-    KS_GO(ks_conditions_continue(&r->conditions, found, any, r->learner.env_step));
+        KS_TRY(ks_conditions_compare(&r->conditions, f->path, found));
+    KS_TRY(take_point(p, r, f));
+    KS_TRY(ks_conditions_continue(&r->conditions, found, any, r->learner.env_step));
     free(p->description);
     p->description = NULL;
-    KS_GO(describe(r, &p->description));
-done:
-    json_decref(found);
-    return status;
+    return describe(r, &p->description);
 }
 
 /* Damage is not an error as long as there is another point; `damage` is the first one's message. */

@@ -24,6 +24,7 @@ struct ks_resume_points;
  * frees. */
 ks_status ks_resume_new(const struct ks_run *run, struct ks_resume_points **points);
 void ks_resume_free(struct ks_resume_points *points); /* NULL is fine */
+KS_OWNER(ks_resume_free, struct ks_resume_points *)
 
 /* To be called between any two agent steps: appends transitions to the replay log before replay
  * overwrites them, and writes a resume point if one is due: every options->save_every seconds; if

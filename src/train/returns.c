@@ -97,22 +97,19 @@ static const double START = 1e-4, VARIANCE_EPS = 1e-8;
 
 ks_status ks_normalizer_new(size_t n, struct ks_normalizer **normalizer)
 {
-    struct ks_normalizer *s = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_normalizer_free) struct ks_normalizer *s = NULL;
 
     *normalizer = NULL;
-    KS_GO(ks_alloc(1, sizeof *s, &s));
-    KS_GO(ks_alloc(n, sizeof *s->mean, &s->mean));
-    KS_GO(ks_alloc(n, sizeof *s->var, &s->var));
-    KS_GO(ks_alloc(n, sizeof *s->row, &s->row));
+    KS_TRY(ks_alloc(1, sizeof *s, &s));
+    KS_TRY(ks_alloc(n, sizeof *s->mean, &s->mean));
+    KS_TRY(ks_alloc(n, sizeof *s->var, &s->var));
+    KS_TRY(ks_alloc(n, sizeof *s->row, &s->row));
     s->n = n;
     s->count = START;
     for (size_t i = 0; i < n; i++)
         s->var[i] = 1;
     *normalizer = s, s = NULL;
-done:
-    ks_normalizer_free(s);
-    return status;
+    return KS_OK;
 }
 
 void ks_normalizer_free(struct ks_normalizer *s)

@@ -56,6 +56,7 @@ struct ks_normalizer {
 /* KS_MEMORY. The caller frees. */
 ks_status ks_normalizer_new(size_t n, struct ks_normalizer **normalizer);
 void ks_normalizer_free(struct ks_normalizer *normalizer);
+KS_OWNER(ks_normalizer_free, struct ks_normalizer *)
 
 /* Adds one observation [n]. */
 void ks_normalizer_add(struct ks_normalizer *normalizer, const float *observation);

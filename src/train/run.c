@@ -7,26 +7,22 @@
 
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run)
 {
-    ks_status status = KS_OK;
     struct ks_env *env;
-    struct ks_run *r;
+    KS_OWNED_BY(ks_run_free) struct ks_run *r = NULL;
 
     *run = NULL;
     KS_TRY(ks_alloc(1, sizeof *r, &r));
     r->lock = -1;
-    KS_GO(ks_player_init(options, "", &r->learner.player));
+    KS_TRY(ks_player_init(options, "", &r->learner.player));
     env = r->learner.player.env;
-    KS_GO(ks_plan_init(options, env, &r->plan));
-    KS_GO(ks_plan_check(&r->plan));
-    KS_GO(ks_evaluation_init(&r->plan, &r->evaluation));
-    KS_GO(ks_learner_init(&r->plan, &r->learner));
-    KS_GO(ks_conditions_init(&r->learner.agent->config, ks_env_flags(env), &r->conditions));
-    KS_GO(ks_alloc(ks_env_state_size(env), sizeof *r->env_state, &r->env_state));
-    *run = r;
+    KS_TRY(ks_plan_init(options, env, &r->plan));
+    KS_TRY(ks_plan_check(&r->plan));
+    KS_TRY(ks_evaluation_init(&r->plan, &r->evaluation));
+    KS_TRY(ks_learner_init(&r->plan, &r->learner));
+    KS_TRY(ks_conditions_init(&r->learner.agent->config, ks_env_flags(env), &r->conditions));
+    KS_TRY(ks_alloc(ks_env_state_size(env), sizeof *r->env_state, &r->env_state));
+    *run = r, r = NULL;
     return KS_OK;
-done:
-    ks_run_free(r);
-    return status;
 }
 
 void ks_run_free(struct ks_run *r)

@@ -27,5 +27,6 @@ struct ks_run {
  * KS_MISSING, KS_MEMORY. */
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run);
 void ks_run_free(struct ks_run *run);
+KS_OWNER(ks_run_free, struct ks_run *)
 
 #endif

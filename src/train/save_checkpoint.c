@@ -89,7 +89,7 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
     const struct ks_adam *adam = &l->agent->critic_adam;
     struct ks_attributes *a = &c->attributes;
     size_t changes = json_array_size(r->conditions.changes);
-    char *versions;
+    KS_OWNED char *versions = NULL;
 
     ks_attribute_add_string(a, "env", r->plan.task);
     ks_attribute_add_string(a, "architecture", r->plan.name);
@@ -107,7 +107,6 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
         ks_attribute_add_integer(a, "resumed_any", (int64_t)changes);
     KS_TRY(print_versions(l->agent->config.products, &versions));
     ks_attribute_add_string(a, "library_versions", versions);
-    free(versions);
     return KS_OK;
 }
 
@@ -137,35 +136,29 @@ static void describe_settings(const struct ks_settings *settings, struct ks_chec
 
 ks_status ks_save_checkpoint(struct ks_run *r)
 {
-    ks_status status = KS_OK;
-    struct ks_checkpoint *c = NULL;
-    char *path = NULL;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
+    KS_OWNED char *path = NULL;
 
-    KS_GO(KS(agent_check)(r->learner.agent));
-    KS_GO(ks_alloc(1, sizeof *c, &c));
-    KS_GO(KS(agent_export)(r->learner.agent, c));
-    KS_GO(describe(r, c));
+    KS_TRY(KS(agent_check)(r->learner.agent));
+    KS_TRY(ks_alloc(1, sizeof *c, &c));
+    KS_TRY(KS(agent_export)(r->learner.agent, c));
+    KS_TRY(describe(r, c));
     describe_settings(&r->plan.options->settings, c);
     ks_metrics_attributes(r->metrics, &c->metrics);
-    KS_GO(fill_batches(&r->learner, c));
-    KS_GO(add_references(&r->learner, c));
-    KS_GO(ks_plan_checkpoint_path(&r->plan, r->learner.env_step, &path));
-    KS_GO(ks_checkpoint_write(path, c, true));
-done:
-    free(path);
-    ks_checkpoint_free(c);
-    return status;
+    KS_TRY(fill_batches(&r->learner, c));
+    KS_TRY(add_references(&r->learner, c));
+    KS_TRY(ks_plan_checkpoint_path(&r->plan, r->learner.env_step, &path));
+    return ks_checkpoint_write(path, c, true);
 }
 
 ks_status ks_checkpoint_files_exist(const struct ks_plan *p, bool *all)
 {
-    char *path;
-
     *all = true;
     for (size_t i = 0; i < p->checkpoints.n && *all; i++) {
+        KS_OWNED char *path = NULL;
+
         KS_TRY(ks_plan_checkpoint_path(p, p->checkpoints.env_step[i], &path));
         *all = ks_path_exists(path);
-        free(path);
     }
     return KS_OK;
 }
@@ -174,7 +167,7 @@ ks_status ks_checkpoint_files_exist(const struct ks_plan *p, bool *all)
 static ks_status check_file(const char *path, bool written)
 {
     bool found = ks_path_exists(path);
-    char *spectrum;
+    KS_OWNED char *spectrum = NULL;
 
     if (!written)
         return unlink(path) != 0 && errno != ENOENT ? ks_file_fail(errno, path, "removed") : KS_OK;
@@ -182,7 +175,6 @@ static ks_status check_file(const char *path, bool written)
         KS_TRY(
             ks_print_string(&spectrum, "%.*s.spectrum.h5", (int)ks_path_stem(path, ".h5"), path));
         found = ks_path_exists(spectrum);
-        free(spectrum);
     }
     return found ? KS_OK
                  : ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
@@ -190,15 +182,12 @@ static ks_status check_file(const char *path, bool written)
 
 ks_status ks_checkpoint_files_check(const struct ks_plan *p, size_t env_step, bool recorded)
 {
-    ks_status status = KS_OK;
-    char *path;
-
-    for (size_t i = 0; i < p->checkpoints.n && status == KS_OK; i++) {
-        size_t step = p->checkpoints.env_step[i];
+    for (size_t i = 0; i < p->checkpoints.n; i++) {
+        const size_t step = p->checkpoints.env_step[i];
+        KS_OWNED char *path = NULL;
 
         KS_TRY(ks_plan_checkpoint_path(p, step, &path));
-        status = check_file(path, step < env_step || (step == env_step && recorded));
-        free(path);
+        KS_TRY(check_file(path, step < env_step || (step == env_step && recorded)));
     }
-    return status;
+    return KS_OK;
 }

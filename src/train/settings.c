@@ -1,7 +1,6 @@
 #include "train/settings.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const decays[] = {"none", "norms", "heads", "norms+heads", "all", NULL};

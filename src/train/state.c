@@ -214,36 +214,43 @@ void ks_state_get(struct ks_run *r, unsigned char *to)
     }
 }
 
-/* Reads the header of the section at an offset; false if no complete section starts there. */
-static bool section_at(const struct ks_saved_state *from, size_t at, struct section *s)
+static const char *state_of(const struct ks_resume_file *f)
 {
-    if (at > from->size || from->size - at < sizeof *s)
+    return f->bytes + ks_resume_file_state_offset(f->header.description_size);
+}
+
+/* Reads the header of the section at an offset; false if no complete section starts there. */
+static bool section_at(const struct ks_resume_file *f, size_t at, struct section *s)
+{
+    const size_t size = f->header.state_size;
+
+    if (at > size || size - at < sizeof *s)
         return false;
-    memcpy(s, from->bytes + at, sizeof *s);
-    return memchr(s->name, '\0', NAME) && s->size <= from->size - at - sizeof *s;
+    memcpy(s, state_of(f) + at, sizeof *s);
+    return memchr(s->name, '\0', NAME) && s->size <= size - at - sizeof *s;
 }
 
 /* The value of the section with that name, or NULL. */
-static const unsigned char *find(const struct ks_saved_state *from, const char *name)
+static const char *find(const struct ks_resume_file *f, const char *name)
 {
     struct section s;
 
-    for (size_t at = 0; section_at(from, at, &s); at += sizeof s + s.size)
+    for (size_t at = 0; section_at(f, at, &s); at += sizeof s + s.size)
         if (strcmp(s.name, name) == 0)
-            return from->bytes + at + sizeof s;
+            return state_of(f) + at + sizeof s;
     return NULL;
 }
 
 /* Every section must be in the list, with the size that the list gives it; and every value that is
  * not optional must have a section. */
-ks_status ks_state_check(struct ks_run *r, const char *path, const struct ks_saved_state *from)
+ks_status ks_state_check(struct ks_run *r, const struct ks_resume_file *f)
 {
     struct values v;
     struct section s;
     size_t at = 0;
 
     list_run(r, &v);
-    for (; section_at(from, at, &s); at += sizeof s + s.size) {
+    for (; section_at(f, at, &s); at += sizeof s + s.size) {
         size_t i = 0;
 
         while (i < v.n && strcmp(v.value[i].section.name, s.name) != 0)
@@ -251,29 +258,29 @@ ks_status ks_state_check(struct ks_run *r, const char *path, const struct ks_sav
         if (i == v.n)
             return ks_fail(KS_USAGE,
                            "%s: unknown section '%s': written by another version of the program",
-                           path, s.name);
+                           f->path, s.name);
         if (v.value[i].section.size != s.size)
-            return ks_fail(KS_USAGE, "%s: %s: expected %zu bytes, found %zu", path, s.name,
+            return ks_fail(KS_USAGE, "%s: %s: expected %zu bytes, found %zu", f->path, s.name,
                            (size_t)v.value[i].section.size, (size_t)s.size);
     }
-    if (at != from->size)
-        return ks_fail(KS_USAGE, "%s: byte %zu of the state: expected a section, found none", path,
-                       at);
+    if (at != f->header.state_size)
+        return ks_fail(KS_USAGE, "%s: byte %zu of the state: expected a section, found none",
+                       f->path, at);
     for (size_t i = 0; i < v.n; i++)
-        if (!v.value[i].optional && !find(from, v.value[i].section.name))
-            return ks_fail(KS_USAGE, "%s: the section '%s' is missing", path,
+        if (!v.value[i].optional && !find(f, v.value[i].section.name))
+            return ks_fail(KS_USAGE, "%s: the section '%s' is missing", f->path,
                            v.value[i].section.name);
     return KS_OK;
 }
 
-ks_status ks_state_set(struct ks_run *r, const struct ks_saved_state *from)
+ks_status ks_state_set(struct ks_run *r, const struct ks_resume_file *f)
 {
     struct ks_player *player = &r->learner.player, *evaluator = &r->evaluation.player;
     struct values v;
 
     list_run(r, &v);
     for (size_t i = 0; i < v.n; i++) {
-        const unsigned char *found = find(from, v.value[i].section.name);
+        const char *found = find(f, v.value[i].section.name);
 
         if (found)
             memcpy(v.value[i].data, found, v.value[i].section.size);
@@ -314,7 +321,7 @@ ks_status ks_resume_file_fill(struct ks_resume_header *h, const char *descriptio
     return ks_sha256(1, &(struct ks_piece){bytes, content}, bytes + content);
 }
 
-static ks_status check(struct ks_resume_file *f, size_t size)
+static ks_status check(struct ks_resume_file *f, const char *bytes, size_t size)
 {
     unsigned char digest[KS_SHA256_BYTES];
     struct ks_resume_header *h = &f->header;
@@ -322,14 +329,14 @@ static ks_status check(struct ks_resume_file *f, size_t size)
 
     if (size < sizeof *h + KS_SHA256_BYTES)
         return ks_fail(KS_FORMAT, "%s: damaged: only %zu bytes", f->path, size);
-    memcpy(h, f->bytes, sizeof *h);
+    memcpy(h, bytes, sizeof *h);
     if (memcmp(h->magic, MAGIC, sizeof h->magic) != 0)
         return ks_fail(KS_FORMAT, "%s: not a resume point", f->path);
     if (h->version != VERSION)
         return ks_fail(KS_FORMAT, "%s: expected version %d, found %llu", f->path, (int)VERSION,
                        (unsigned long long)h->version);
-    KS_TRY(ks_sha256(1, &(struct ks_piece){f->bytes, content}, digest));
-    if (memcmp(digest, f->bytes + content, sizeof digest) != 0 || h->description_size > content ||
+    KS_TRY(ks_sha256(1, &(struct ks_piece){bytes, content}, digest));
+    if (memcmp(digest, bytes + content, sizeof digest) != 0 || h->description_size > content ||
         h->state_size > content || sizeof *h + h->description_size + h->state_size != content)
         return ks_fail(KS_FORMAT, "%s: damaged: checksum mismatch", f->path);
     return KS_OK;
@@ -337,18 +344,15 @@ static ks_status check(struct ks_resume_file *f, size_t size)
 
 ks_status ks_resume_file_read(struct ks_resume_file *f)
 {
-    ks_status status;
+    KS_OWNED char *bytes = NULL;
     size_t size;
 
     if (!ks_path_exists(f->path))
         return KS_OK;
-    KS_TRY(ks_text_read(f->path, &f->bytes, &size));
-    status = check(f, size);
-    if (status == KS_OK)
-        return KS_OK;
-    free(f->bytes);
-    f->bytes = NULL;
-    return status;
+    KS_TRY(ks_text_read(f->path, &bytes, &size));
+    KS_TRY(check(f, bytes, size));
+    f->bytes = bytes, bytes = NULL;
+    return KS_OK;
 }
 
 bool ks_resume_file_header(const char *path, struct ks_resume_header *h)
@@ -362,26 +366,16 @@ bool ks_resume_file_header(const char *path, struct ks_resume_header *h)
     return found;
 }
 
-struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *f)
-{
-    const struct ks_resume_header *h = &f->header;
-    size_t offset = ks_resume_file_state_offset(h->description_size);
-
-    return (struct ks_saved_state){(unsigned char *)f->bytes + offset, h->state_size};
-}
-
 bool ks_resume_file_is_pending(const char *path)
 {
     struct ks_resume_file file = {.path = path};
+    const char *value = NULL;
     bool recorded = true;
 
-    if (ks_resume_file_read(&file) == KS_OK && file.bytes) {
-        struct ks_saved_state state = ks_resume_file_state(&file);
-        const unsigned char *value = find(&state, "recorded");
-
-        if (value)
-            memcpy(&recorded, value, sizeof recorded);
-    }
+    if (ks_resume_file_read(&file) == KS_OK && file.bytes)
+        value = find(&file, "recorded");
+    if (value)
+        memcpy(&recorded, value, sizeof recorded);
     free(file.bytes);
     return !recorded;
 }

@@ -12,19 +12,6 @@
 #include "io/file.h"
 #include "train/run.h"
 
-struct ks_saved_state {
-    const unsigned char *bytes; /* [size]; not owned */
-    size_t size;
-};
-
-size_t ks_state_size(struct ks_run *run);                    /* in bytes */
-void ks_state_get(struct ks_run *run, unsigned char *bytes); /* [ks_state_size] */
-/* Checks that the run can take a state: KS_USAGE, naming the file `path` and the section in the
- * way, if not. Changes nothing. */
-ks_status ks_state_check(struct ks_run *run, const char *path, const struct ks_saved_state *state);
-/* Takes a state that was checked. Fails with KS_FORMAT if the environment's state is impossible. */
-ks_status ks_state_set(struct ks_run *run, const struct ks_saved_state *state);
-
 /* The file of a resume point: a header, a description in JSON, the state, and the SHA-256 of these.
  * Numbers are in the machine's byte order. */
 
@@ -44,6 +31,14 @@ struct ks_resume_file {
     struct ks_resume_header header;
 };
 
+size_t ks_state_size(struct ks_run *run);                    /* in bytes */
+void ks_state_get(struct ks_run *run, unsigned char *bytes); /* [ks_state_size] */
+/* Checks that the run can take the state of a file: KS_USAGE, naming the file and the section in
+ * the way, if not. Changes nothing. */
+ks_status ks_state_check(struct ks_run *run, const struct ks_resume_file *file);
+/* Takes a state that was checked. Fails with KS_FORMAT if the environment's state is impossible. */
+ks_status ks_state_set(struct ks_run *run, const struct ks_resume_file *file);
+
 size_t ks_resume_file_size(size_t description_size, size_t state_size);
 /* Assembles a file in bytes [ks_resume_file_size], where the caller has written the state (at
  * ks_resume_file_state_offset): adds the header, whose magic and version it sets, the description
@@ -60,7 +55,5 @@ bool ks_resume_file_header(const char *path, struct ks_resume_header *header);
  * cannot be read.
  */
 bool ks_resume_file_is_pending(const char *path);
-/* The state in a file that was read: a view. */
-struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *file);
 
 #endif

@@ -89,21 +89,20 @@ static size_t missing(const struct system *s)
     return KS_TEXTS;
 }
 
-/* The caller frees s->file, also after a failure. */
+static void system_clear(struct system *s)
+{
+    ks_texts_free(s->file);
+}
+
+/* The caller clears, also after a failure. */
 static ks_status read(const char *path, struct ks_settings *settings, struct system *s)
 {
-    char *text = NULL;
-    size_t size;
+    KS_OWNED char *text = NULL;
     int line;
 
     *s = (struct system){.path = path, .settings = settings};
-    KS_TRY(ks_text_read(path, &text, &size));
-    if (strlen(text) != size) {
-        free(text);
-        return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
-    }
+    KS_TRY(ks_text_read(path, &text, NULL));
     line = ini_parse_string(text, handle, s);
-    free(text);
     KS_TRY(s->status);
     if (line > 0)
         return ks_fail(KS_FORMAT, "%s:%d: expected a section, KEY = VALUE or a comment", path,
@@ -130,7 +129,7 @@ bool ks_system_is_file(const char *name)
 
 ks_status ks_system_find(const char *name, char **path)
 {
-    char *relative = NULL;
+    KS_OWNED char *relative = NULL;
     ks_status status;
 
     *path = NULL;
@@ -140,17 +139,14 @@ ks_status ks_system_find(const char *name, char **path)
         return KS_OK;
     KS_TRY(ks_print_string(&relative, "configs/systems/%s%s", name, KS_SYSTEM_ENDING));
     status = ks_installed_shared(relative, path);
-    free(relative);
     return status == KS_MISSING ? KS_OK : status;
 }
 
 ks_status ks_system_settings(const char *path, struct ks_settings *settings)
 {
-    struct system s;
-    ks_status status = read(path, settings, &s);
+    KS_CLEARED_BY(system_clear) struct system s = {.path = path};
 
-    ks_texts_free(s.file);
-    return status;
+    return read(path, settings, &s);
 }
 
 /* Description k, from the file that is named relative to the system's folder. An actor's last layer
@@ -161,39 +157,29 @@ static ks_status read_description(const struct system *s, enum ks_network_text k
     const int folder = (int)(ks_path_base(s->path) - s->path);
     const bool gaussian = k == KS_ACTOR_TEXT && !s->file[KS_ENCODER_TEXT];
     const char *name = s->file[k], *last = gaussian ? "dense 2A" : "dense A", *at;
-    char *path = NULL, *template = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *path = NULL, *template = NULL;
 
-    KS_GO(ks_print_string(&path, "%.*s%s", *name == '/' ? 0 : folder, s->path, name));
-    if (k != KS_ACTOR_TEXT && k != KS_OPTIMIST_TEXT) {
-        KS_GO(KS(arch_read)(path, text));
-        goto done;
-    }
-    KS_GO(KS(arch_read)(path, &template));
+    KS_TRY(ks_print_string(&path, "%.*s%s", *name == '/' ? 0 : folder, s->path, name));
+    if (k != KS_ACTOR_TEXT && k != KS_OPTIMIST_TEXT)
+        return KS(arch_read)(path, text);
+    KS_TRY(KS(arch_read)(path, &template));
     at = strstr(template, last);
     if (!at || strstr(at + 1, last))
-        status = ks_fail(KS_FORMAT, "%s: %s: expected one line '%s', found %s", s->path, name, last,
-                         at ? "more" : "none");
-    else
-        status = ks_print_string(text, "%.*sdense %zu%s", (int)(at - template), template,
-                                 gaussian ? 2 * actions : actions, at + strlen(last));
-done:
-    free(template);
-    free(path);
-    return status;
+        return ks_fail(KS_FORMAT, "%s: %s: expected one line '%s', found %s", s->path, name, last,
+                       at ? "more" : "none");
+    return ks_print_string(text, "%.*sdense %zu%s", (int)(at - template), template,
+                           gaussian ? 2 * actions : actions, at + strlen(last));
 }
 
 ks_status ks_system_describe(const char *path, size_t actions, char *text[KS_TEXTS])
 {
     struct ks_settings unused;
-    struct system s;
-    ks_status status;
+    KS_CLEARED_BY(system_clear) struct system s = {.path = path};
 
     ks_settings_defaults(&unused);
-    status = read(path, &unused, &s);
-    for (size_t k = 0; k < KS_TEXTS && status == KS_OK; k++)
+    KS_TRY(read(path, &unused, &s));
+    for (size_t k = 0; k < KS_TEXTS; k++)
         if (s.file[k])
-            status = read_description(&s, (enum ks_network_text)k, actions, &text[k]);
-    ks_texts_free(s.file);
-    return status;
+            KS_TRY(read_description(&s, (enum ks_network_text)k, actions, &text[k]));
+    return KS_OK;
 }

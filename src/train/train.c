@@ -10,10 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
@@ -91,26 +89,17 @@ static json_t *describe_course(const struct ks_run *r, enum ks_run_state state, 
 /* Writes the file. `reason`: why the run stopped or failed; NULL: it did not. */
 static ks_status run_write_json(const struct ks_run *r, enum ks_run_state state, const char *reason)
 {
-    ks_status status = KS_OK;
-    json_t *object = ks_fingerprint(&r->plan), *course = describe_course(r, state, reason);
-    char *path = NULL, *text = NULL;
+    json_auto_t *object = ks_fingerprint(&r->plan), *course = describe_course(r, state, reason);
+    KS_OWNED char *path = NULL, *text = NULL;
 
     json_object_set_new(json_object_get(object, "settings"), "threads",
                         json_integer((json_int_t)r->plan.options->settings.threads));
     if (json_object_update(object, course) == 0)
         text = json_dumps(object, DUMP);
-    if (!text) {
-        status = ks_fail(KS_MEMORY, "out of memory: describing the run");
-        goto done;
-    }
-    KS_GO(ks_plan_path(&r->plan, "run.json", &path));
-    KS_GO(ks_file_write(path, text, strlen(text)));
-done:
-    json_decref(object);
-    json_decref(course);
-    free(text);
-    free(path);
-    return status;
+    if (!text)
+        return ks_fail(KS_MEMORY, "out of memory: describing the run");
+    KS_TRY(ks_plan_path(&r->plan, "run.json", &path));
+    return ks_file_write(path, text, strlen(text));
 }
 
 /* Every run writes run.json before its first checkpoint, so without run.json a checkpoint was
@@ -154,22 +143,19 @@ static ks_status read_json(const char *path, json_t **object)
 static ks_status check_run(const struct ks_plan *p, const char *path, bool *finished)
 {
     const char *state, *reason;
-    ks_status status = KS_OK;
-    json_t *found = NULL;
+    json_auto_t *found = NULL;
 
-    KS_GO(read_json(path, &found));
-    KS_GO(ks_fingerprint_compare(p, path, "the folder holds another run", found));
+    KS_TRY(read_json(path, &found));
+    KS_TRY(ks_fingerprint_compare(p, path, "the folder holds another run", found));
     state = json_string_value(json_object_get(found, "state"));
     reason = json_string_value(json_object_get(found, "reason"));
     if (state && strcmp(state, run_states[KS_FINISHED]) == 0)
-        status = ks_checkpoint_files_exist(p, finished);
-    else if (state && strcmp(state, run_states[KS_FAILED]) == 0 && p->options->resume &&
-             !json_is_true(json_object_get(found, "resumable")))
-        status = ks_fail(KS_RUN, "%s: this run has failed: %s; without --resume it starts over",
-                         p->folder, reason ? reason : "no reason is known");
-done:
-    json_decref(found);
-    return status;
+        return ks_checkpoint_files_exist(p, finished);
+    if (state && strcmp(state, run_states[KS_FAILED]) == 0 && p->options->resume &&
+        !json_is_true(json_object_get(found, "resumable")))
+        return ks_fail(KS_RUN, "%s: this run has failed: %s; without --resume it starts over",
+                       p->folder, reason ? reason : "no reason is known");
+    return KS_OK;
 }
 
 /* Makes the run's folder, locks it against other processes that train (run->lock), and reads its
@@ -180,17 +166,14 @@ done:
 static ks_status lock_folder(struct ks_run *r, bool *finished)
 {
     const struct ks_plan *p = &r->plan;
-    ks_status status;
-    char *path;
+    KS_OWNED char *path = NULL;
 
     *finished = false;
     KS_TRY(ks_folder_make("%s", p->folder));
     KS_TRY(ks_folder_lock(p->folder, "kappascope-train", &r->lock));
     KS_TRY(ks_plan_path(p, "run.json", &path));
-    status = ks_path_exists(path) ? check_run(p, path, finished)
-                                  : refuse_unknown_checkpoints(p->folder);
-    free(path);
-    return status;
+    return ks_path_exists(path) ? check_run(p, path, finished)
+                                : refuse_unknown_checkpoints(p->folder);
 }
 
 static bool is_due(const struct ks_milestones *m, size_t env_step, size_t *number)
@@ -311,17 +294,14 @@ static ks_status train_and_describe(struct ks_run *r, struct ks_resume_points *p
 static ks_status start_over(struct ks_run *r, struct ks_resume_points *points)
 {
     const struct ks_plan *plan = &r->plan;
-    ks_status status;
-    char *path;
+    KS_OWNED char *path = NULL;
 
     if (!plan->options->quiet && ks_resume_exists(points))
         ks_say("%s: starting over: the resume points in %s/resume are removed", plan->name,
                plan->folder);
     KS_TRY(ks_resume_clear(points));
     KS_TRY(ks_plan_path(plan, "progress.csv", &path));
-    status = ks_metrics_new(path, 0, r->learner.agent, &r->metrics);
-    free(path);
-    KS_TRY(status);
+    KS_TRY(ks_metrics_new(path, 0, r->learner.agent, &r->metrics));
     return ks_learner_start_episode(&r->learner);
 }
 
@@ -349,35 +329,27 @@ static ks_status start(struct ks_run *r, struct ks_resume_points *points, bool *
 
 ks_status ks_run_train(struct ks_run *r)
 {
-    struct ks_resume_points *points;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_resume_free) struct ks_resume_points *points = NULL;
     bool finished, resumed;
 
     KS_TRY(ks_resume_new(r, &points));
-    KS_GO(lock_folder(r, &finished));
+    KS_TRY(lock_folder(r, &finished));
     if (finished) {
         if (!r->plan.options->quiet)
             ks_say("%s: this run is finished: nothing to do", r->plan.folder);
-        KS_GO(ks_resume_clear(points));
-    } else {
-        KS_GO(start(r, points, &resumed));
-        KS_GO(train_and_describe(r, points, resumed));
+        return ks_resume_clear(points);
     }
-done:
-    ks_resume_free(points);
-    return status;
+    KS_TRY(start(r, points, &resumed));
+    return train_and_describe(r, points, resumed);
 }
 
 ks_status ks_train(const struct ks_train_options *options)
 {
     const struct ks_settings *s = &options->settings;
-    struct ks_run *r = NULL;
-    ks_status status;
+    KS_OWNED_BY(ks_run_free) struct ks_run *r = NULL;
 
     KS_TRY(ks_settings_check(s));
     KS_TRY(ks_blas_reserve(s->threads < s->critics ? s->threads : s->critics));
     KS_TRY(ks_run_new(options, &r));
-    status = ks_run_train(r);
-    ks_run_free(r);
-    return status;
+    return ks_run_train(r);
 }

@@ -7,15 +7,13 @@
 TEST(test_delay)
 {
     struct KS(agent) *a = make_agent("bn+wn+ce");
-    struct ks_update u;
 
     for (size_t k = 0; k < 7; k++) {
-        struct ks_batch batch = draw_transitions(k);
         struct before b = remember(a);
         double log_t = a->log_temperature;
         size_t n = a->actor_arch->parameters, states = a->actor_arch->states;
+        struct ks_update u = update_with(a, k);
 
-        assert_ok(KS(agent_update)(a, &batch, &u));
         assert_int_equal(u.actor_stepped, k % 3 == 0);
         assert_int_equal(memcmp(b.actor, a->actor.w, n * sizeof(double)) != 0, k % 3 == 0);
         assert_int_equal(a->log_temperature != log_t, k % 3 == 0);
@@ -35,10 +33,8 @@ TEST(test_temperature_gradient)
     const double h = 1e-5;
     struct KS(agent) *a = make_agent("ln+mse");
     double log_t = a->log_temperature, slope;
-    struct ks_batch batch = draw_transitions(0);
-    struct ks_update u;
+    struct ks_update u = update_with(a, 0);
 
-    assert_ok(KS(agent_update)(a, &batch, &u));
     slope = (exp(log_t + h) - exp(log_t - h)) / (2 * h) * (u.entropy - a->config.target_entropy);
     assert_true(fabs(slope) > 1e-3);
     assert_close(a->temperature_m / (1 - 0.9), slope, 1e-8 * (1 + fabs(slope)));
@@ -46,13 +42,8 @@ TEST(test_temperature_gradient)
 
 static void run_updates(struct KS(agent) *a, size_t n)
 {
-    struct ks_update u;
-
-    for (size_t k = 0; k < n; k++) {
-        struct ks_batch batch = draw_transitions(k);
-
-        assert_ok(KS(agent_update)(a, &batch, &u));
-    }
+    for (size_t k = 0; k < n; k++)
+        update_with(a, k);
 }
 
 TEST(test_threads)
@@ -79,13 +70,12 @@ TEST(test_freeze)
         double input[2 * BATCH * WIDTH], target[BATCH * 11];
         size_t rows = KS(agent_rows)(a), columns = a->critic_arch->loss.targets;
         struct ks_batch batch = draw_transitions(3);
-        struct ks_update u;
 
         assert_int_equal(rows, i == 0 ? 2 * BATCH : BATCH);
         shake_all(a);
         KS(agent_fill_checkpoint_batch)(a, &batch, &rng, input);
         KS(agent_fill_checkpoint_target)(a, &batch, target);
-        assert_ok(KS(agent_update)(a, &batch, &u));
+        update_with(a, 3);
         assert_memory_equal(input, a->input, rows * WIDTH * sizeof *input);
         assert_memory_equal(target, a->target, BATCH * columns * sizeof *target);
         assert_close(input[OBSERVATIONS], (double)batch.a[0], 0);
@@ -99,8 +89,7 @@ TEST(test_act)
     double x[OBSERVATIONS] = {1, -2, 3, 0.5, 0}, noise[ACTIONS] = {0.3, -1, 2}, *head;
 
     run_updates(a, 4);
-    head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
-                   1, x);
+    head = actor_outputs(a, 1, x);
     KS(agent_act)(a, s, NULL, mean);
     KS(agent_act)(a, s, noise, sample);
     for (size_t j = 0; j < ACTIONS; j++) {

@@ -158,11 +158,10 @@ TEST(test_which_layers)
     for (size_t i = 0; i < m.n; i++)
         found += strncmp(m.list[i].name, "critic_", 7) == 0 && !strstr(m.list[i].name, "_xqc");
     for (size_t k = 0; kinds[k]; k++) {
-        char name[2][KS_METRIC_NAME];
+        const char *name[2] = {text_of("critic_param_norm_%02zu", k),
+                               text_of("critic_dormant_%02zu", k)};
         bool dense = kinds[k] == 'd', there[2] = {false, false};
 
-        snprintf(name[0], sizeof name[0], "critic_param_norm_%02zu", k);
-        snprintf(name[1], sizeof name[1], "critic_dormant_%02zu", k);
         for (size_t i = 0; i < 2 * m.n; i++)
             there[i % 2] |= strcmp(m.list[i / 2].name, name[i % 2]) == 0;
         assert_int_equal(there[0], dense);

@@ -11,8 +11,7 @@ static double *both_halves(const struct KS(agent) *a)
 
     for (size_t i = 0; i < BATCH * OBSERVATIONS; i++)
         next[i] = (double)last.next_s[i];
-    head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
-                   BATCH, next);
+    head = actor_outputs(a, BATCH, next);
     rng.drawn = (uint64_t)(a->updates - 1) * BATCH * ACTIONS;
     for (size_t i = 0; i < BATCH; i++) {
         double *one = x + i * WIDTH, *two = x + (BATCH + i) * WIDTH;

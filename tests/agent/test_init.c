@@ -61,10 +61,7 @@ TEST(test_no_preferred_sign)
     assert_close(squares / TIMES, 1.0 / N, 5 * 0.25 / sqrt(TIMES));
 }
 
-static void free_arch(void *arch)
-{
-    KS(arch_free)(arch);
-}
+RELEASES(free_arch, KS(arch_free))
 
 /* A network, and its parameters as they are drawn; both are held until the test ends. `state` may
  * be NULL. */

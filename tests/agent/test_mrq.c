@@ -274,13 +274,9 @@ TEST(test_clip)
 {
     struct KS(agent) *free_agent = make(0), *clipped = make(0.01), *loose = make(1e3);
     const size_t n = free_agent->critic_arch->parameters;
-    struct ks_batch batch = draw_transitions(1);
-    struct ks_update u;
     double squares = 0, factor;
 
-    assert_ok(KS(agent_update)(free_agent, &batch, &u));
-    assert_ok(KS(agent_update)(clipped, &batch, &u));
-    assert_ok(KS(agent_update)(loose, &batch, &u));
+    update(free_agent), update(clipped), update(loose);
     for (size_t e = 0; e < 2; e++)
         for (size_t i = 0; i < n; i++)
             squares += pow(free_agent->critic[e].g[i], 2);
@@ -302,23 +298,20 @@ TEST(test_targets)
                         a->encoder->arch[KS_PAIR_MODULE]->parameters};
     struct KS(trained) *const t[] = {&a->critic[1], &a->actor, &a->encoder->module[KS_PAIR_MODULE]};
     double *target[3], *pair = copy(n[2], t[2]->w);
-    struct ks_batch batch = draw_transitions(1);
     struct windows w;
     struct ks_windows windows = draw_windows(&w);
-    struct ks_update u;
 
     for (size_t k = 0; k < 3; k++)
         target[k] = copy(n[k], t[k]->target);
-    assert_ok(KS(agent_update)(a, &batch, &u));
+    update(a);
     assert_memory_equal(t[2]->w, pair, n[2] * sizeof *pair);
     assert_ok(KS(encoder_step)(a, &windows));
     assert_true(memcmp(t[2]->w, pair, n[2] * sizeof *pair) != 0);
     for (size_t k = 0; k < 3; k++)
         assert_memory_equal(t[k]->target, target[k], n[k] * sizeof **target);
     KS(agent_refresh)(a, 2);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 3; k++)
         assert_memory_equal(t[k]->target, t[k]->w, n[k] * sizeof **target);
-    }
     assert_true(a->value_scale == 2 && a->encoder->adam.step == 1);
 }
 

@@ -20,10 +20,7 @@ struct trainee {
     struct ks_adam adam;
 };
 
-static void free_arch(void *arch)
-{
-    KS(arch_free)(arch);
-}
+RELEASES(free_arch, KS(arch_free))
 
 static void setup(struct trainee *s, const char *description)
 {

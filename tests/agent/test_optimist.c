@@ -19,10 +19,8 @@ static struct KS(agent) *make(const char *name)
 static struct KS(agent) *make_shaken(const char *name)
 {
     struct KS(agent) *a = make(name);
-    struct ks_batch batch = draw_transitions(1);
-    struct ks_update u;
 
-    assert_ok(KS(agent_update)(a, &batch, &u));
+    update(a);
     shake_all(a);
     shake(a->optimist->arch->parameters, 9, a->optimist->shift.w);
     return a;
@@ -61,8 +59,7 @@ TEST(test_loss)
 
     found = KS(optimist_gradient)(a, &kl);
     memcpy(s, a->s, sizeof s);
-    head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
-                   BATCH, s);
+    head = actor_outputs(a, BATCH, s);
     for (size_t i = 0; i < BATCH; i++) {
         memcpy(x + i * WIDTH, s + i * OBSERVATIONS, OBSERVATIONS * sizeof *x);
         memcpy(x + i * WIDTH + OBSERVATIONS, head + i * 2 * ACTIONS, ACTIONS * sizeof *x);
@@ -97,14 +94,12 @@ TEST(test_duals)
         struct KS(agent) *a = make(QUANTILES);
         struct KS(optimist) *o = a->optimist;
         const struct ks_dual optimism = o->optimism, price = o->price;
-        struct ks_batch batch = draw_transitions(1);
-        struct ks_update u;
 
         assert_close(KS(dual_value)(&optimism), 1, 1e-14);
         assert_close(KS(dual_value)(&price), 0.25, 1e-14);
         for (size_t i = 0; i < o->arch->parameters; i++)
             o->shift.w[i] *= far ? 1e3 : 1e-3;
-        assert_ok(KS(agent_update)(a, &batch, &u));
+        update(a);
         assert_close(o->optimism.x - optimism.x, far ? -3e-5 : 3e-5, 1e-9);
         assert_close(o->price.x - price.x, far ? 3e-5 : -3e-5, 1e-9);
     }
@@ -121,8 +116,7 @@ TEST(test_act)
 
     for (size_t j = 0; j < OBSERVATIONS; j++)
         x[j] = s[j] = (double)observation[j];
-    head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
-                   1, s);
+    head = actor_outputs(a, 1, s);
     memcpy(x + OBSERVATIONS, head, ACTIONS * sizeof *x);
     shift = forward(
         &(struct network){a->optimist->arch, a->optimist->shift.w, NULL, .evaluation = true}, 1, x);
@@ -148,11 +142,9 @@ TEST(test_reset)
                                        &fresh->optimist->shift};
     const size_t n[] = {a->critic_arch->parameters, a->critic_arch->parameters,
                         a->actor_arch->parameters, a->optimist->arch->parameters};
-    struct ks_batch batch = draw_transitions(1);
-    struct ks_update u;
 
     for (int i = 0; i < 3; i++)
-        assert_ok(KS(agent_update)(a, &batch, &u));
+        update(a);
     for (size_t k = 0; k < 4; k++)
         assert_true(memcmp(now[k]->w, new[k]->w, n[k] * sizeof(real)) != 0);
     assert_ok(KS(agent_reset)(a));

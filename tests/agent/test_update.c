@@ -56,11 +56,9 @@ static void check_gradient(const char *name, struct KS(agent) *a, size_t e)
 static void check_gradients(const char *name, enum ks_value value)
 {
     struct KS(agent) *a = make_agent(name);
-    struct ks_batch batch = draw_transitions(1);
-    struct ks_update u;
 
     a->config.target_value = a->config.policy_value = value;
-    assert_ok(KS(agent_update)(a, &batch, &u)); /* fills inputs, targets, noise */
+    update(a); /* fills inputs, targets, noise */
     shake_all(a);
     for (size_t e = 0; e < 3; e++)
         check_gradient(name, a, e);
@@ -203,7 +201,6 @@ static void check_steps(const char *name, enum ks_value value)
 {
     struct KS(agent) *a = make_agent(name);
     double noise[BATCH * ACTIONS], *statistics;
-    struct ks_batch batch = draw_transitions(2);
     struct before b;
     struct ks_update u;
 
@@ -212,11 +209,11 @@ static void check_steps(const char *name, enum ks_value value)
     shake_all(a);
     statistics = copy(a->critic_arch->states, a->critic[0].state);
     b = remember(a);
-    assert_ok(KS(agent_update)(a, &batch, &u));
-    check_targets(a, &b, &batch, noise, 0.2);
+    u = update_with(a, 2);
+    check_targets(a, &b, &last, noise, 0.2);
     check_average(a, &b);
     check_statistics(a, statistics);
-    check_actor_loss(a, &b, &batch, 0.2, &u);
+    check_actor_loss(a, &b, &last, 0.2, &u);
 }
 
 TEST(test_steps)
@@ -236,14 +233,13 @@ TEST(test_q_mean)
 
     for (size_t i = 0; i < 3; i++) {
         struct KS(agent) *a = make_agent(names[i]);
-        struct ks_batch batch = draw_transitions(5);
         struct before b;
         struct ks_update u;
         double sum = 0, p[11];
 
         shake_all(a);
         b = remember(a);
-        assert_ok(KS(agent_update)(a, &batch, &u));
+        u = update_with(a, 5);
         for (size_t e = 0; e < 2; e++) {
             double *f = forward(
                 &(struct network){a->critic_arch, b.critic[e], NULL, .evaluation = false}, BATCH,
@@ -296,8 +292,7 @@ static void compare_precisions(const char *name)
         assert_close(relative_error(2 * exact->critic.arch->states, single->critic.state,
                                     exact->critic.state),
                      0, 1e-6);
-    ks_checkpoint_free(single);
-    ks_checkpoint_free(exact);
+    ks_checkpoint_free(single), ks_checkpoint_free(exact);
     ks_agent_free_f32(one);
 }
 

@@ -5,13 +5,12 @@
 
 #include "test.h"
 
-#include "core/memory.h"
 #include "core/rng.h"
 #include "core/split.h"
 
 enum { MARGIN = 3 }; /* entries of a stored row beyond the matrix */
 
-/* An operand, or a result, as stored. */
+/* An operand, or a result, as stored; held until the test ends. */
 struct matrix {
     size_t rows, columns, stride;
     float *x;
@@ -19,10 +18,9 @@ struct matrix {
 
 static struct matrix new_matrix(size_t rows, size_t columns)
 {
-    struct matrix m = {rows, columns, columns + MARGIN, NULL};
+    const size_t stride = columns + MARGIN;
 
-    assert_ok(ks_alloc(rows * m.stride, sizeof *m.x, &m.x));
-    return m;
+    return (struct matrix){rows, columns, stride, hold(calloc(rows * stride, sizeof(float)))};
 }
 
 static float *entry(const struct matrix *m, bool transposed, size_t i, size_t j)
@@ -38,13 +36,6 @@ struct problem {
 };
 
 typedef float fill(struct ks_rng *rng, bool is_a, size_t v, size_t k);
-
-static void problem_free(struct problem *q)
-{
-    free(q->a.x);
-    free(q->b.x);
-    free(q->exact);
-}
 
 static double a_of(const struct problem *q, size_t i, size_t k)
 {
@@ -97,7 +88,7 @@ static struct problem new_problem(const size_t *shape, size_t forms, fill *f)
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < k; j++)
             *entry(&q.b, b_transposed, j, i) = f(&rng, false, i, j);
-    assert_ok(ks_alloc(m * n, sizeof *q.exact, &q.exact));
+    q.exact = hold(calloc(m * n, sizeof *q.exact));
     multiply_exactly(&q);
     return q;
 }
@@ -259,8 +250,6 @@ static struct errors check_operands(fill *f)
             assert_true(e.entry <= 0x1p-22);
             most = (struct errors){fmax(most.split3, e.split3), fmax(most.sgemm, e.sgemm),
                                    fmax(most.entry, e.entry)};
-            free(split.x), free(blas.x);
-            problem_free(&q);
         }
     return most;
 }
@@ -299,8 +288,6 @@ TEST(test_exact_integers)
                 for (size_t j = 0; j < c.stride; j++)
                     assert_close(c.x[i * c.stride + j],
                                  j >= q.p.n ? 7 : q.exact[i * q.p.n + j] + (sets ? 0 : 7), 0);
-            free(c.x);
-            problem_free(&q);
         }
 }
 
@@ -332,8 +319,6 @@ TEST(test_not_finite)
                         else
                             assert_true(isnan(want) ? isnan(x) : x == want);
                     }
-                free(three.x), free(blas.x);
-                problem_free(&q);
             }
 }
 
@@ -359,14 +344,10 @@ TEST(test_same_bits)
 #pragma omp parallel for num_threads(4) schedule(static, 1)
     for (size_t t = 0; t < 8; t++)
         ks_split_multiply(&q.p, ks_split_plain, q.a.x, q.b.x, each[t].x);
-    for (size_t t = 0; t < 8; t++) {
+    for (size_t t = 0; t < 8; t++)
         assert_memory_equal(all.x, each[t].x, all.rows * all.stride * sizeof *all.x);
-        free(each[t].x);
-    }
     memset(parts.x, 0, parts.rows * parts.stride * sizeof *parts.x);
     ks_split_multiply(&q.p, ks_split_has_amx() ? ks_split_amx : ks_split_plain, q.a.x, q.b.x,
                       parts.x);
     assert_memory_equal(all.x, parts.x, all.rows * all.stride * sizeof *all.x);
-    free(all.x), free(parts.x);
-    problem_free(&q);
 }

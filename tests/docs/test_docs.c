@@ -80,11 +80,11 @@ static bool can_run(const char *program)
 static void print_options(FILE *out, const char *program)
 {
     const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
-    char command[512], line[512], item[4096] = "";
+    const char *command = text_of("%s/kappascope %s --help", bin, program);
+    char line[512], item[4096] = "";
     bool inside = false;
     FILE *help;
 
-    snprintf(command, sizeof command, "%s/kappascope %s --help", bin, program);
     help = popen(command, "r");
     assert_non_null(help);
     while (fgets(line, sizeof line, help)) {
@@ -108,20 +108,15 @@ static void print_options(FILE *out, const char *program)
 
 static void print_settings(FILE *out)
 {
-    for (const struct ks_key *key = ks_keys; key->name; key++) {
+    for (const struct ks_key *key = ks_keys; key->name; key++)
         print_item(out, text_of("`%s` (%s%s%s): %s", key->name, key->default_text,
                                 key->from ? ", " : "", key->from ? key->from : "", key->help));
-    }
 }
 
 static void print_quantities(FILE *out, const struct ks_quantity *quantity)
 {
-    for (; quantity->name; quantity++) {
-        char item[1024];
-
-        snprintf(item, sizeof item, "`%s`: %s", quantity->name, quantity->help);
-        print_item(out, item);
-    }
+    for (; quantity->name; quantity++)
+        print_item(out, text_of("`%s`: %s", quantity->name, quantity->help));
 }
 
 static void print_plots(FILE *out)

@@ -2,33 +2,7 @@
  * reference. The full comparison with dm_control is tests/peer/dm_control.sh. */
 #include "suites.h"
 
-enum { WIDEST = 256 };
-
 /* --- against dm_control --- */
-
-static double deviation(double here, double recorded)
-{
-    return fabs(here - recorded) / fmax(1, fabs(recorded));
-}
-
-/* With the same version of MuJoCo: replays the whole trajectory without corrections. If every
- * operation is the same, the deviation is 0; an error of one unit in the last place at the first
- * step grows to about 1e-12. */
-static void compare_trajectory(const struct trajectory *t)
-{
-    double observation[WIDEST], reward;
-    struct trajectory_row row = trajectory_row(t, 0, 0);
-    enum ks_env_end end;
-
-    assert_ok(ks_env_force(trot, &row.state, observation));
-    for (size_t step = 1; step <= t->steps; step++) {
-        for (size_t i = 0; i < t->observations; i++)
-            assert_close(deviation(observation[i], row.observation[i]), 0, 1e-9);
-        row = trajectory_row(t, 0, step);
-        assert_ok(ks_env_step(trot, row.action, observation, &reward, &end));
-        assert_close(reward, row.reward, 1e-9);
-    }
-}
 
 /* Entries of the acceleration stage: foot_forces, accelerometer (the first inertial sensor),
  * touch_sensors. */
@@ -53,28 +27,28 @@ static void compare_steps(struct ks_env *env, const struct trajectory *t)
         assert_ok(ks_env_force(env, &before.state, observation));
         for (size_t i = 0; i < t->observations; i++)
             if (!of_acceleration_stage(i))
-                assert_close(deviation(observation[i], before.observation[i]), 0, 1e-8);
+                assert_close(larger_deviation(0, 1, &observation[i], &before.observation[i]), 0,
+                             1e-8);
         assert_ok(ks_env_step(env, after.action, observation, &reward, &end));
         assert_close(reward, after.reward, 1e-6);
-        for (size_t i = 0; i < t->observations; i++)
-            assert_close(deviation(observation[i], after.observation[i]), 0, 1e-3);
+        assert_close(larger_deviation(0, t->observations, observation, after.observation), 0, 1e-3);
     }
 }
 
-/* tests/peer/dm_control_record.py tests/data 5 0 20 dog-trot */
+/* With the same version of MuJoCo: if every operation is the same, the deviation is 0; an error of
+ * one unit in the last place at the first step grows to about 1e-12.
+ *
+ * tests/peer/dm_control_record.py tests/data 5 0 20 dog-trot */
 TEST(test_recorded_trajectory)
 {
     const struct ks_env_options as_before = {.nativeccd = 0, .multiccd = 0};
+    const struct trajectory t = read_record("tests/data/dog-trot.trajectory");
     struct ks_env *env = NULL;
-    struct trajectory t;
 
-    assert_ok(trajectory_read("tests/data/dog-trot.trajectory", &t));
-    assert_int_equal(t.observations, ks_env_observations(trot));
-    assert_int_equal(t.nu, ks_env_actions(trot));
     if (strcmp(t.mujoco, ks_env_mujoco_version()) == 0) {
         print_message("dm_control's record with MuJoCo %s: compared without corrections\n",
                       t.mujoco);
-        compare_trajectory(&t);
+        assert_replays(replay_episodes, trot, &t);
     } else {
         print_message("dm_control's record with MuJoCo %s: compared step by step, as this is %s\n",
                       t.mujoco, ks_env_mujoco_version());
@@ -82,7 +56,6 @@ TEST(test_recorded_trajectory)
         compare_steps(env, &t);
         ks_env_free(env);
     }
-    free(t.rows);
 }
 
 /* --- the dog --- */
@@ -127,12 +100,10 @@ TEST(test_dog_at_rest)
 TEST(test_dog_reward_at_rest)
 {
     double observation[WIDEST];
-    struct ks_env *stand = NULL;
+    struct ks_env *stand = new_env("dog-stand");
 
-    assert_ok(ks_env_new("dog-stand", NULL, &stand));
     assert_ok(ks_env_force(stand, NULL, observation));
     assert_close(stand->task->domain->reward(stand), 0.9, 1e-12);
-    ks_env_free(stand);
     assert_ok(ks_env_force(trot, NULL, observation));
     assert_close(trot->task->domain->reward(trot), 0.18, 1e-12);
 }

@@ -1,6 +1,7 @@
 /* HumanoidBench's tasks: rewards and terminal states that are known by hand. Start states, steps
  * and folders are in test_humanoid_bench_episodes.c; the comparison with HumanoidBench's classes is
  * tests/peer/humanoid_bench.sh. */
+#include "environments.h"
 #include "h1.h"
 
 static int id(mjtObj type, const char *name)

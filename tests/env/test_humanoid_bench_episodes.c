@@ -1,19 +1,10 @@
-/* HumanoidBench's tasks: start states, steps, saved states; the table of tasks, missing folders and
- * models. Rewards are in test_humanoid_bench.c. */
+/* HumanoidBench's tasks: start states, steps; the table of tasks, missing folders and models.
+ * Rewards are in test_humanoid_bench.c, whole episodes and saved states in test_env.c. */
+#include "environments.h"
 #include "h1.h"
-
 #include "programs.h"
 
 #include "results/scores.h"
-
-static struct ks_env *other;
-
-static int drop_both(void **state)
-{
-    ks_env_free(other);
-    other = NULL;
-    return drop(state);
-}
 
 /* --- start states --- */
 
@@ -129,62 +120,6 @@ TEST(test_warm_start)
     assert_true(env->data->qacc[2] != 0);
 }
 
-/* Every episode of a task that never ends it takes 1,000 control steps. */
-TEST(test_time_limit)
-{
-    const double action[19] = {0};
-    enum ks_env_end end = KS_ENV_GOES_ON;
-    size_t steps = 0;
-
-    take("h1-crawl-v0");
-    place(0, 0, 0.98);
-    for (double reward; end == KS_ENV_GOES_ON; steps++)
-        assert_ok(ks_env_step(env, action, seen, &reward, &end));
-    assert_int_equal(steps, 1000);
-    assert_int_equal(end, KS_ENV_TRUNCATED);
-}
-
-/* Makes `n` steps with fixed actions; returns the sum of rewards. */
-static double go_on(struct ks_env *one, size_t n, double *observation)
-{
-    double actions[19], reward, sum = 0;
-    enum ks_env_end end;
-
-    for (size_t k = 0; k < n; k++) {
-        for (size_t i = 0; i < 19; i++)
-            actions[i] = sin((double)(7 * k + i));
-        assert_ok(ks_env_step(one, actions, observation, &reward, &end));
-        assert_int_equal(end, KS_ENV_GOES_ON);
-        sum += reward;
-    }
-    return sum;
-}
-
-/* Saved in the middle of an episode and restored in another environment, whose episode has another
- * stage or goal, it goes on with the same bits. */
-static void check_restored(const struct ks_env_start *start)
-{
-    static double saved[2000];
-    size_t size = ks_env_state_size(env);
-    double there[WIDEST], sum;
-
-    assert_true(size <= 2000);
-    assert_ok(ks_env_force(env, start, seen));
-    go_on(env, 5, seen);
-    ks_env_state_get(env, saved);
-    sum = go_on(env, 10, seen);
-    assert_ok(ks_env_new(ks_env_name(env), NULL, &other));
-    assert_ok(ks_env_force(other, NULL, there));
-    go_on(other, 3, there);
-    assert_ok(ks_env_state_set(other, size, saved, false));
-    assert_true(go_on(other, 10, there) == sum);
-    assert_memory_equal(there, seen, ks_env_observations(env) * sizeof *seen);
-    assert_memory_equal(other->episode, env->episode, sizeof env->episode);
-    assert_fails(ks_env_state_set(other, size - 1, saved, false), KS_FORMAT, "saved state");
-    ks_env_free(other);
-    other = NULL;
-}
-
 /* A saved state may hold any number; it counts as the nearest stage. */
 static void check_stage(double stage, double saved)
 {
@@ -196,30 +131,12 @@ static void check_stage(double stage, double saved)
     assert_close(env->task->domain->reward(env), expected, 0);
 }
 
-TEST_WITH(test_saved_maze, NULL, drop_both)
+TEST(test_stages_of_a_damaged_file)
 {
-    const double two = 2;
-    double qpos[40];
-
     take("h1-maze-v0");
-    pose(0, 3, qpos);
-    qpos[1] = 6;
-    check_restored(&(struct ks_env_start){.qpos = qpos, .target = &two});
-    assert_close(env->episode[0], 3, 0);
-    check_stage(4, 1e6); /* of a damaged file */
+    place(0, 0, 0.98);
+    check_stage(4, 1e6);
     check_stage(0, -1e6);
-}
-
-TEST_WITH(test_saved_reach, NULL, drop_both)
-{
-    const double goal[] = {0.3, -0.4, 1.1};
-    double qpos[40];
-
-    take("h1-reach-v0");
-    pose(0, 0, qpos);
-    check_restored(&(struct ks_env_start){.qpos = qpos, .target = goal});
-    for (size_t k = 0; k < 3; k++)
-        assert_close(seen[54 + k], goal[k], 0);
 }
 
 /* --- the table, folders and models --- */
@@ -249,9 +166,6 @@ TEST(test_table)
         assert_close(about.control_step, 0.02, 0);
         assert_ok(ks_score_range_find(about.name, &range)); /* for normalized scores */
         assert_true(range->group == KS_SCORES_HUMANOIDBENCH);
-        take(about.name);
-        assert_int_equal(ks_env_observations(env), width);
-        assert_int_equal(ks_env_steps(env), 1000);
     }
     assert_int_equal(tasks, 14);
 }
@@ -267,10 +181,8 @@ static void assert_refused(ks_status status, const char *words)
 
 TEST(test_folders)
 {
-    char folder[512];
-
     need_small();
-    unsetenv("HUMANOID_BENCH_DIR");
+    set_variable("HUMANOID_BENCH_DIR", NULL);
     assert_refused(KS_MISSING, "h1-walk-v0: its model is not installed with this program: set "
                                "HUMANOID_BENCH_DIR to the folder of "
                                "github.com/carlosferrazza/humanoid-bench");
@@ -279,10 +191,6 @@ TEST(test_folders)
     setenv("HUMANOID_BENCH_DIR", "/tmp/no/such/folder", 1);
     assert_refused(KS_MISSING, "/tmp/no/such/folder/humanoid_bench/assets/envs/h1_pos_walk.xml: "
                                "the model of h1-walk-v0 does not exist: set HUMANOID_BENCH_DIR");
-    snprintf(folder, sizeof folder, "%s", scratch_folder);
-    setenv("HUMANOID_BENCH_DIR", folder, 1);
-    take("h1-walk-v0");
-    drop(state);
 }
 
 TEST(test_models)
@@ -299,37 +207,32 @@ TEST(test_models)
     small_h1_write("hurdle", "", SMALL_H1_POSE);
     assert_fails(ks_env_new("h1-hurdle-v0", NULL, &env), KS_FORMAT,
                  "h1_pos_hurdle.xml: no geom named 'left_barrier_collision'");
-    for (size_t i = 0; i < SMALL_H1_MODELS; i++)
-        small_h1_write(small_h1_models[i].task, small_h1_models[i].objects,
-                       small_h1_models[i].keyframe);
+    assert_int_equal(small_h1_install(), 0);
 }
 
 /* The tasks stand under the name of their suite, which says what to set. */
 TEST(test_list)
 {
-    const char *suite, *task;
+    const char *said, *suite, *task;
 
     need_small();
     assert_int_equal(run_here("kappascope-train", "--list"), 0);
-    suite = strstr(file_text("said"), "\nhumanoid-bench: set HUMANOID_BENCH_DIR to the folder of "
-                                      "github.com/carlosferrazza/humanoid-bench");
+    said = file_text("said");
+    suite = strstr(said, "\nhumanoid-bench: set HUMANOID_BENCH_DIR to the folder of "
+                         "github.com/carlosferrazza/humanoid-bench");
     assert_non_null(suite);
     task = strstr(suite, "\n  h1-walk-v0 ");
     assert_non_null(task);
-    assert_null(strstr(file_text("said"), "\n\n  h1-"));
-    assert_true(strstr(file_text("said"), "\ndm_control\n") < suite);
+    assert_null(strstr(said, "\n\n  h1-"));
+    assert_true(strstr(said, "\ndm_control\n") < suite);
 }
 
 TEST(test_train_without_folder)
 {
-    char arguments[600];
-
     need_small();
-    snprintf(arguments, sizeof arguments, "--env h1-walk-v0 --arch bn+ce --out %s", scratch("run"));
-    unsetenv("HUMANOID_BENCH_DIR");
-    assert_int_equal(run_here("kappascope-train", arguments), 2);
-    setenv("HUMANOID_BENCH_DIR", scratch_folder, 1);
-    assert_said("set HUMANOID_BENCH_DIR to the folder of github.com", 1);
+    set_variable("HUMANOID_BENCH_DIR", NULL);
+    run_says("kappascope-train", text_of("--env h1-walk-v0 --arch bn+ce --out %s", scratch("run")),
+             2, "set HUMANOID_BENCH_DIR to the folder of github.com", 1);
     assert_false(exists("run"));
 }
 

@@ -1,7 +1,37 @@
-/* MyoSuite's tasks: sizes, observations, rewards, ends and solutions that are known by hand, and
- * what happens without the models, which are installed only when asked for. The comparison of all
- * of them is tests/peer/myosuite.sh. */
+/* MyoSuite's tasks: sizes, observations, rewards, ends and solutions that are known by hand, start
+ * states, and what happens without the models, which are installed only when asked for. Saved
+ * states are tested by test_env.c; the comparison of all tasks is tests/peer/myosuite.sh. */
 #include "environments.h"
+
+enum { HAND = 23, MUSCLES = 39 };
+
+static const char *const myo_tasks[] = {
+    "myo-key-turn",  "myo-key-turn-hard",  "myo-obj-hold", "myo-obj-hold-hard",
+    "myo-pen-twirl", "myo-pen-twirl-hard", "myo-pose",     "myo-pose-hard",
+    "myo-reach",     "myo-reach-hard"};
+
+enum { MYO_TASKS = sizeof myo_tasks / sizeof *myo_tasks };
+
+/* Takes a task; skips the test if the models are not installed. */
+static void take_installed(const char *task)
+{
+    static bool installed;
+
+    if (!installed && !(installed = suite_is_there(task)))
+        skip();
+    take(task);
+}
+
+/* Makes one control step with this action for all muscles; returns the reward. */
+static double myo_step(double action, enum ks_env_end *end)
+{
+    double actions[MUSCLES], value;
+
+    for (size_t i = 0; i < MUSCLES; i++)
+        actions[i] = action;
+    assert_ok(ks_env_step(env, actions, seen, &value, end));
+    return value;
+}
 
 static double position[HAND + 7], target[24];
 static const double EFFORT = 0.080064076902543566; /* of half activations: sqrt(39 / 4) / 39 */
@@ -10,7 +40,7 @@ static const double EFFORT = 0.080064076902543566; /* of half activations: sqrt(
  * numbers. */
 static void start(const char *task)
 {
-    take(task);
+    take_installed(task);
     assert_ok(ks_env_force(env, NULL, seen));
     memcpy(position, env->model->qpos0, (size_t)env->model->nq * sizeof *position);
     memcpy(target, env->episode, sizeof target);
@@ -33,14 +63,14 @@ static void check(double expected, bool ends, bool solved)
 
 /* --- what all tasks share --- */
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     static const size_t observations[MYO_TASKS] = {93, 93, 91, 91, 83, 83, 108, 108, 115, 115};
     static const size_t targets[MYO_TASKS] = {3, 3, 6, 6, 4, 4, 23, 23, 15, 15};
 
     for (size_t i = 0; i < MYO_TASKS; i++) {
         bool pen = strstr(myo_tasks[i], "pen") != NULL;
-        take(myo_tasks[i]);
+        take_installed(myo_tasks[i]);
         assert_int_equal(ks_env_observations(env), observations[i]);
         assert_int_equal(ks_env_actions(env), MUSCLES);
         assert_int_equal(env->task->domain->target, targets[i]);
@@ -53,7 +83,7 @@ static void test_sizes(void **state)
 }
 
 /* Muscles are activated by a logistic function of the action. */
-static void test_muscles(void **state)
+TEST(test_muscles)
 {
     enum ks_env_end end;
 
@@ -69,7 +99,7 @@ static void test_muscles(void **state)
 /* Velocities are observed times the length of a control step; activations come last. All is
  * current: another forward pass does not change what is observed, nor, but for the solver's error,
  * the accelerations from which the solver starts in the next step. */
-static void test_observations(void **state)
+TEST(test_observations)
 {
     static const struct {
         const char *task;
@@ -104,7 +134,7 @@ static void test_observations(void **state)
 
 /* The norm of all errors, here of one tip: twice 4 below 0.0625, 4 below 0.125. No distance is too
  * far in the first 0.04 s; then 0.22 and, for random targets, 0.17 are. */
-static void test_reach(void **state)
+TEST(test_reach)
 {
     static const struct {
         double x, y, reward;
@@ -134,7 +164,7 @@ static void test_reach(void **state)
 }
 
 /* The norm of the errors of all joints. Activations have a cost. */
-static void test_pose(void **state)
+TEST(test_pose)
 {
     start("myo-pose");
     assert_close(target[5], -0.681555, 0);
@@ -157,7 +187,7 @@ static void test_pose(void **state)
 }
 
 /* From the object to the goal. */
-static void test_hold(void **state)
+TEST(test_hold)
 {
     static const struct {
         double distance, reward;
@@ -202,7 +232,7 @@ static double place_key(double apart, bool *ends)
 }
 
 /* The angle, 4 above pi / 2 and 4 above pi, minus the costs. */
-static void test_key(void **state)
+TEST(test_key)
 {
     static const struct {
         double angle, bonus, apart;
@@ -229,7 +259,7 @@ static void test_key(void **state)
 
 /* The pen is tilted about the y axis by 1.27; the target points up. Its centre is to stay within
  * 7.5 cm. */
-static void test_pen(void **state)
+TEST(test_pen)
 {
     static const struct {
         double tilt, distance, bonus;
@@ -253,15 +283,108 @@ static void test_pen(void **state)
     assert_close(seen[23 + 9 + 3], 1, 1e-12);
 }
 
+/* No distance is too far in the first control step. After the second the time is 0.04 s and a
+ * rounding error, which MyoSuite compares with 0.04. */
+TEST(test_terminal_step)
+{
+    enum ks_env_end end = KS_ENV_GOES_ON;
+    double value;
+
+    start("myo-reach-hard");
+    target[0] += 1;
+    assert_ok(ks_env_force(env, &(struct ks_env_start){.target = target}, seen));
+    value = myo_step(0, &end);
+    assert_true(value < -0.5 && value > -2);
+    assert_int_equal(end, KS_ENV_GOES_ON);
+    assert_true(myo_step(0, &end) < -50);
+    assert_int_equal(end, KS_ENV_TERMINATED);
+}
+
+/* --- start states --- */
+
+/* Starts 60 episodes: the smallest and the largest of n numbers. */
+static void spread(const char *task, size_t n, const double *numbers(void), double *low,
+                   double *high)
+{
+    take_installed(task);
+    for (size_t i = 0; i < n; i++)
+        low[i] = INFINITY, high[i] = -INFINITY;
+    for (uint64_t k = 0; k < 60; k++) {
+        struct ks_rng rng = ks_rng_start(3, k);
+        assert_ok(ks_env_reset(env, &rng, seen));
+        for (size_t i = 0; i < n; i++) {
+            low[i] = fmin(low[i], numbers()[i]);
+            high[i] = fmax(high[i], numbers()[i]);
+        }
+    }
+}
+
+static const double *targets(void)
+{
+    return env->episode;
+}
+
+static const double *positions(void)
+{
+    return env->data->qpos;
+}
+
+/* Numbers in [from, to] that fill most of it. */
+static void check_range(double low, double high, double from, double to)
+{
+    assert_true(low >= from - 1e-12 && high <= to + 1e-12);
+    assert_true(high - low >= 0.8 * (to - from));
+}
+
+/* The fixed tasks always start with the same state. */
+TEST(test_fixed_starts)
+{
+    for (size_t i = 0; i < MYO_TASKS; i += 2) {
+        double low[KS_ENV_TARGET], high[KS_ENV_TARGET];
+        spread(myo_tasks[i], KS_ENV_TARGET, targets, low, high);
+        assert_memory_equal(low, high, sizeof low);
+        spread(myo_tasks[i], HAND, positions, low, high);
+        assert_memory_equal(low, high, HAND * sizeof *low);
+        assert_close(low[0], i == 2 || i == 4 ? -1.5 : 0, 0); /* palm up */
+    }
+}
+
+TEST(test_random_starts)
+{
+    double low[24], high[24];
+
+    spread("myo-reach-hard", 15, targets, low, high);
+    check_range(low[0], high[0], -0.185, -0.125); /* the thumb's tip: x */
+    check_range(low[1], high[1], -0.577, -0.517);
+    check_range(low[14], high[14], 1.424, 1.444); /* the little finger's: z */
+    spread("myo-pose-hard", HAND, targets, low, high);
+    check_range(low[3], high[3], 0.0248, 0.6392);
+    check_range(low[12], high[12], 0, 0);
+    check_range(low[22], high[22], 0.01571, 1.571);
+    spread("myo-pose-hard", HAND, positions, low, high);
+    check_range(low[0], high[0], -1.5708, 1.5708);
+    check_range(low[3], high[3], -0.5, 0.78);
+    spread("myo-obj-hold-hard", 6, targets, low, high);
+    check_range(low[0], high[0], -0.265, -0.205); /* around the object, not the fixed goal */
+    check_range(low[2], high[2], 1.42, 1.48);
+    check_range(low[5], high[5], 0.02, 0.03);
+    spread("myo-key-turn-hard", 3, targets, low, high);
+    check_range(low[1], high[1], -0.56, -0.54);
+    spread("myo-key-turn-hard", HAND + 1, positions, low, high);
+    check_range(low[HAND], high[HAND], -mjPI / 2, mjPI / 2);
+    check_range(low[0], high[0], 0, 0);
+    spread("myo-pen-twirl-hard", 4, targets, low, high);
+    check_range(low[1], high[1], -sin(0.5), sin(0.5)); /* angles up to 1, halved */
+    check_range(low[2], high[2], -sin(0.5), sin(0.5));
+}
+
 /* --- without the models --- */
 
-static void test_missing_models(void **state)
+TEST(test_missing_models)
 {
-    const char *was = getenv("MYOSUITE_DIR");
-    char *kept = was ? strdup(was) : NULL;
     struct ks_env *none = NULL;
 
-    setenv("MYOSUITE_DIR", "/nowhere/myosuite", 1);
+    set_variable("MYOSUITE_DIR", "/nowhere/myosuite");
     for (size_t i = 0; i < MYO_TASKS; i++) {
         assert_fails(ks_env_new(myo_tasks[i], NULL, &none), KS_MISSING,
                      "/nowhere/myosuite/envs/myo/assets/hand/myohand_");
@@ -270,15 +393,10 @@ static void test_missing_models(void **state)
         assert_null(strchr(ks_error_text(), '\n'));
         assert_null(none);
     }
-    if (kept)
-        setenv("MYOSUITE_DIR", kept, 1);
-    else
-        unsetenv("MYOSUITE_DIR");
-    free(kept);
 }
 
 /* What --list says is known without the models. */
-static void test_table(void **state)
+TEST(test_table)
 {
     size_t found = 0;
     struct ks_env_about about;
@@ -294,21 +412,4 @@ static void test_table(void **state)
     assert_int_equal(found, MYO_TASKS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest always[] = {
-        cmocka_unit_test(test_missing_models),
-        cmocka_unit_test(test_table),
-    };
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_muscles),
-        cmocka_unit_test(test_observations), cmocka_unit_test(test_reach),
-        cmocka_unit_test(test_pose),         cmocka_unit_test(test_hold),
-        cmocka_unit_test(test_key),          cmocka_unit_test(test_pen),
-    };
-    int failed = cmocka_run_group_tests(always, NULL, NULL);
-
-    if (!suite_is_there(myo_tasks[0]))
-        return failed;
-    return failed + cmocka_run_group_tests(tests, NULL, drop);
-}
+CMFixtureFunction tests_teardown = drop;

@@ -2,10 +2,9 @@
  * divergences; objects that are refused; training, resuming. They are compiled here. */
 #include "example.h"
 #include "programs.h"
+#include "suites.h"
 
 #include <pthread.h>
-
-#include "env/env.h"
 
 /* An object with every size 1 whose functions do next to nothing: parts of it are replaced. */
 #define DESCRIBE(version, observations, state)                                                     \
@@ -39,25 +38,30 @@ static void compile_text(const char *text, const char *object)
     compile(text_of("%s", scratch("some.c")), object);
 }
 
+/* In a file of its own, as an object stays loaded until its environment is freed. */
 static struct ks_env *open_text(const char *text)
 {
-    struct ks_env *env = NULL;
+    static size_t n;
+    const char *object = text_of("object%zu.so", n++);
 
-    compile_text(text, "some.so");
-    assert_ok(ks_env_new(scratch("some.so"), NULL, &env));
-    return env;
+    compile_text(text, object);
+    return new_env(scratch(object));
+}
+
+static struct ks_env *open_point(void)
+{
+    compile("configs/tasks/point.c", "point.so");
+    return new_env(scratch("point.so"));
 }
 
 /* --- an episode --- */
 
 TEST_IN_FOLDER(test_example)
 {
-    struct ks_env *env = NULL;
+    struct ks_env *env = open_point();
     double seen[2], reward, x = -1, v = 0;
     enum ks_env_end end = KS_ENV_GOES_ON;
 
-    compile("configs/tasks/point.c", "point.so");
-    assert_ok(ks_env_new(scratch("point.so"), NULL, &env));
     assert_string_equal(ks_env_name(env), "point");
     assert_int_equal(ks_env_observations(env), 2);
     assert_int_equal(ks_env_actions(env), 1);
@@ -76,7 +80,6 @@ TEST_IN_FOLDER(test_example)
         assert_int_equal(end, x > 2 ? KS_ENV_TERMINATED : KS_ENV_GOES_ON);
         assert_true(k < 100);
     }
-    ks_env_free(env);
 }
 
 /* Starts are drawn from the run's random numbers: uniform on [-1, 1), another one each time. */
@@ -84,11 +87,9 @@ TEST_IN_FOLDER(test_start)
 {
     enum { TIMES = 2000 };
     struct ks_rng rng = ks_rng_start(4, 1), same = rng;
-    struct ks_env *env = NULL;
+    struct ks_env *env = open_point();
     double seen[2], again[2], sum = 0, squares = 0;
 
-    compile("configs/tasks/point.c", "point.so");
-    assert_ok(ks_env_new(scratch("point.so"), NULL, &env));
     for (size_t i = 0; i < TIMES; i++) {
         assert_ok(ks_env_reset(env, &rng, seen));
         sum += seen[0] / TIMES;
@@ -100,7 +101,6 @@ TEST_IN_FOLDER(test_start)
     }
     assert_close(sum, 0, 5 / sqrt(3 * TIMES));
     assert_close(squares, 1.0 / 3, 5 * sqrt(4.0 / 45 / TIMES));
-    ks_env_free(env);
 }
 
 /* The numbers of kappascope_env.h; the time limit of 9 steps; a terminal state in the last step. */
@@ -116,11 +116,10 @@ TEST_IN_FOLDER(test_ends)
                  {STEP("return *x >= 4.5 ? 2 : 0;\n"), 9, KS_ENV_TERMINATED}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ks_env *env;
+        struct ks_env *env = open_text(text_of("%s%s%s", ONE, cases[i].step, OBSERVE));
         enum ks_env_end end = KS_ENV_GOES_ON;
         double seen, reward, action = 0.5;
 
-        env = open_text(text_of("%s%s%s", ONE, cases[i].step, OBSERVE));
         assert_ok(ks_env_force(env, NULL, &seen));
         for (size_t k = 1; k <= cases[i].steps; k++) {
             assert_int_equal(end, KS_ENV_GOES_ON);
@@ -129,7 +128,6 @@ TEST_IN_FOLDER(test_ends)
             assert_close(seen, reward, 0);
         }
         assert_int_equal(end, cases[i].end);
-        ks_env_free(env);
     }
 }
 
@@ -147,7 +145,6 @@ TEST_IN_FOLDER(test_zeros)
         assert_close(seen, 1, 0);
         assert_ok(ks_env_step(env, &action, &seen, &reward, &end));
     }
-    ks_env_free(env);
 }
 
 /* A reward that is not a number truncates the episode and counts. */
@@ -165,20 +162,16 @@ TEST_IN_FOLDER(test_divergence)
     assert_close(reward, 0, 0);
     assert_close(seen, 1, 0); /* the last one before */
     assert_int_equal(ks_env_divergences(env), 1);
-    ks_env_free(env);
 }
 
 /* A saved state continues with the same bits, in another environment too. */
 TEST_IN_FOLDER(test_restored)
 {
-    struct ks_env *one = NULL, *two = NULL;
+    struct ks_env *one = open_point(), *two = new_env(scratch("point.so"));
     struct ks_rng rng = ks_rng_start(4, 1);
     double seen[2], expected[2], reward, action = 0.3, *saved;
     enum ks_env_end end;
 
-    compile("configs/tasks/point.c", "point.so");
-    assert_ok(ks_env_new(scratch("point.so"), NULL, &one));
-    assert_ok(ks_env_new(scratch("point.so"), NULL, &two));
     assert_ok(ks_env_reset(one, &rng, seen));
     for (size_t k = 0; k < 7; k++)
         assert_ok(ks_env_step(one, &action, seen, &reward, &end));
@@ -190,8 +183,6 @@ TEST_IN_FOLDER(test_restored)
     assert_memory_equal(seen, expected, sizeof seen);
     assert_fails(ks_env_state_set(two, ks_env_state_size(two) - 1, saved, false), KS_FORMAT,
                  "not a state of point in its version 1");
-    ks_env_free(one);
-    ks_env_free(two);
 }
 
 /* Two threads step environments of the same object: what one does does not reach the other. */
@@ -212,20 +203,16 @@ static void *step_often(void *argument)
 
 TEST_IN_FOLDER(test_threads)
 {
-    struct ks_env *env[2] = {NULL, NULL};
+    struct ks_env *env[2] = {open_point(), new_env(scratch("point.so"))};
     pthread_t thread[2];
 
-    compile("configs/tasks/point.c", "point.so");
-    for (size_t i = 0; i < 2; i++) {
-        assert_ok(ks_env_new(scratch("point.so"), NULL, &env[i]));
+    for (size_t i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, step_often, env[i]), 0);
-    }
     for (size_t i = 0; i < 2; i++) {
         void *failed;
 
         pthread_join(thread[i], &failed);
         assert_null(failed);
-        ks_env_free(env[i]);
     }
 }
 
@@ -267,7 +254,6 @@ TEST_IN_FOLDER(test_refused)
     assert_ok(ks_env_force(env, NULL, &seen));
     assert_fails(ks_env_step(env, &action, &seen, &reward, &end), KS_RUN,
                  "kappascope_env_step: expected 0, 1 or 2 to be returned, found 3");
-    ks_env_free(env);
 }
 
 /* Every allocation fails once; AddressSanitizer checks for leaks. */
@@ -312,15 +298,13 @@ TEST_IN_FOLDER(test_training)
 /* The file is named relative to the study's; runs are named after it. */
 TEST_IN_FOLDER(test_study)
 {
-    char arguments[512];
+    const char *arguments = text_of("--dry-run --out %s %s", scratch("out"), scratch("mine.study"));
 
     assert_int_equal(mkdir(scratch("tasks"), 0777), 0);
     compile("configs/tasks/point.c", "tasks/point.so");
     write_text("mine.study", "[study]\nenv = tasks/point.so\narchitectures = bn+ce\nseeds = 0\n"
                              "steps = 400\n[train]\nhidden = 8\nactor_hidden = 8\n"
                              "random_steps = 50\ncheckpoints = 1\nanalysis_minibatches = 2\n");
-    snprintf(arguments, sizeof arguments, "--dry-run --out %s %s", scratch("out"),
-             scratch("mine.study"));
     run_says("kappascope-study", arguments, 0, "mkdir -p runs/point/bn+ce/seed0", 0);
     assert_said("/tasks/point.so --arch=bn+ce", 0);
     write_text("mine.study", "[study]\nenv = none.so\narchitectures = bn+ce\nseeds = 0\n"

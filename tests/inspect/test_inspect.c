@@ -266,13 +266,12 @@ static void write_eigenvectors(const char *name, const double *values, const cha
 {
     const double value[OF] = {3, 2, 1};
     const struct ks_vectors_table tables[] = {{"/eigenvalue", 0, value}, {NULL, 0, NULL}};
-    struct ks_attributes list = {.n = 0};
+    KS_CLEARED_BY(ks_attributes_clear) struct ks_attributes list = {.n = 0};
 
     ks_attribute_add_string(&list, "parameters", parameters);
     ks_attribute_add_string(&list, "operator", "hessian");
     assert_ok(
         ks_vectors_write(scratch(name), &(struct ks_vectors){OF, LONG, values, &list, tables}));
-    ks_attributes_clear(&list);
 }
 
 /* By hand: u_1 = v_1 turned by an angle whose squared cosine is 0.36 towards v_3, u_2 = v_2, u_3 =

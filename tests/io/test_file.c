@@ -130,16 +130,17 @@ TEST_CLEAN(test_full_disk)
  * living processes and of other hosts stay, and so do other files. */
 TEST_CLEAN(test_sweep)
 {
-    char names[5][64], host[9];
+    const char *names[5];
+    char host[9];
     long dead = dead_process();
 
     find_host_name(scratch("new"), host);
-    snprintf(names[0], sizeof names[0], ".kappascope-%s-%ld-3.tmp", host, dead);
-    snprintf(names[1], sizeof names[1], ".kappascope-%s-%ld-3.tmp", host, (long)getpid());
-    snprintf(names[2], sizeof names[2], ".kappascope-%ld-3.tmp", dead);
-    snprintf(names[3], sizeof names[3], ".kappascope-%s-%ld-3.tmp", host, (long)getppid());
+    names[0] = text_of(".kappascope-%s-%ld-3.tmp", host, dead);
+    names[1] = text_of(".kappascope-%s-%ld-3.tmp", host, (long)getpid());
+    names[2] = text_of(".kappascope-%ld-3.tmp", dead);
+    names[3] = text_of(".kappascope-%s-%ld-3.tmp", host, (long)getppid());
     host[0] = host[0] == '0' ? '1' : '0';
-    snprintf(names[4], sizeof names[4], ".kappascope-%s-%ld-3.tmp", host, dead);
+    names[4] = text_of(".kappascope-%s-%ld-3.tmp", host, dead);
     for (size_t i = 0; i < 5; i++)
         write_bytes(scratch(names[i]), "x", 1);
     write_bytes(scratch(".kappascope-x-3.tmp"), "x", 1);
@@ -155,12 +156,11 @@ TEST_CLEAN(test_sweep)
 TEST_CLEAN(test_long_name)
 {
     char name[300];
-    struct ks_file file;
+    KS_CLEARED_BY(ks_file_close) struct ks_file file = {0};
 
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     assert_fails(ks_file_create(name, &file), KS_IO, "File name too long");
-    ks_file_close(&file);
 }
 
 /* A file system without locks, as some network file systems are. */

@@ -134,7 +134,7 @@ TEST_CLEAN(test_any_layout)
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hid_t compact = H5Pcreate(H5P_DATASET_CREATE), chunked = H5Pcreate(H5P_DATASET_CREATE),
           packed = H5Pcreate(H5P_DATASET_CREATE);
-    struct ks_h5 *h5;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     fill(values);
     H5Pset_layout(compact, H5D_COMPACT);
@@ -155,7 +155,6 @@ TEST_CLEAN(test_any_layout)
     expect(h5, "/compact", values);
     expect(h5, "/chunked", values);
     expect(h5, "/packed", values);
-    ks_h5_close(h5);
 }
 
 TEST_CLEAN(test_no_such_thing)
@@ -326,12 +325,11 @@ TEST_CLEAN(test_storage)
 /* Writes a file whose dataset /a holds these values. */
 static void write_values(const char *path, const double *values)
 {
-    struct ks_h5 *h5;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
     ks_h5_write(h5, "/a", KS_H5_F64, &SHAPE, values);
     assert_ok(ks_h5_commit(h5));
-    ks_h5_close(h5);
 }
 
 /* An open file keeps its bytes, whatever becomes of the file, also beside another one of its name.
@@ -341,7 +339,8 @@ TEST_CLEAN(test_image)
     const char *path = scratch("a.h5");
     char before[KS_SHA256_TEXT], digest[KS_SHA256_TEXT];
     double values[NUMBERS], others[NUMBERS] = {1, 2, 3};
-    struct ks_h5 *first, *second;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *second = NULL;
+    struct ks_h5 *first;
 
     fill(values);
     write_values(path, values);
@@ -356,7 +355,6 @@ TEST_CLEAN(test_image)
     assert_string_equal(digest, before);
     ks_h5_close(first);
     expect(second, "/a", others);
-    ks_h5_close(second);
 }
 
 /* A file of more than 256 MB is read by its path. */
@@ -366,7 +364,7 @@ TEST_CLEAN(test_large_file)
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     double values[NUMBERS];
-    struct ks_h5 *h5;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     fill(values);
     assert_true(H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0);
@@ -378,7 +376,6 @@ TEST_CLEAN(test_large_file)
     assert_ok(ks_h5_open(path, NULL, &h5));
     assert_null(h5->image);
     expect(h5, "/a", values);
-    ks_h5_close(h5);
 }
 
 /* A file with many bytes after its HDF5 end is refused: 8 GB of a mistaken extension were once

@@ -109,7 +109,7 @@ TEST_CLEAN(test_links)
 TEST_CLEAN(test_values_in_other_files)
 {
     const char *path = scratch("a.h5"), *other = scratch("other.h5"), *pipe = scratch("pipe");
-    struct ks_h5 *h5;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
     hid_t file;
 
     assert_int_equal(mkfifo(pipe, 0600), 0);
@@ -129,7 +129,6 @@ TEST_CLEAN(test_values_in_other_files)
     assert_refused(h5, "/missing", "found a virtual dataset");
     assert_refused(h5, "/piped", "found a virtual dataset");
     assert_refused(h5, "/itself", "found a virtual dataset");
-    ks_h5_close(h5);
 }
 
 static size_t copy(unsigned flags, size_t n, const unsigned *values, size_t size, size_t *room,

@@ -57,22 +57,20 @@ static ks_status read_from(struct ks_replay_log *log, const struct ks_replay_log
 
 static void assert_reads(const struct ks_replay_log_mark *mark, size_t first)
 {
-    struct ks_replay_log *log = fresh();
+    KS_OWNED_BY(ks_replay_log_free) struct ks_replay_log *log = fresh();
     struct taken t;
 
     assert_ok(read_from(log, mark, first, &t));
     assert_true(t.n == mark->rows - first && t.wrong == 0);
-    ks_replay_log_free(log);
 }
 
 static void assert_damaged(const struct ks_replay_log_mark *mark, size_t first, const char *file)
 {
-    struct ks_replay_log *log = fresh();
+    KS_OWNED_BY(ks_replay_log_free) struct ks_replay_log *log = fresh();
     struct taken t;
 
     assert_int_equal(read_from(log, mark, first, &t), KS_FORMAT);
     assert_one_line(file);
-    ks_replay_log_free(log);
 }
 
 /* The files do not depend on how many rows are appended at a time. The log can be read up to every

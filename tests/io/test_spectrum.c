@@ -113,13 +113,12 @@ TEST_CLEAN(test_round_trip)
     const char *path = scratch("a.spectrum.h5");
 
     for (int lanczos = 0; lanczos < 2; lanczos++) {
-        struct ks_spectrum *written = make_spectrum(lanczos), *read;
+        KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *written = make_spectrum(lanczos);
+        KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *read = NULL;
 
         assert_ok(ks_spectrum_write(path, written));
         assert_ok(ks_spectrum_read(path, &read));
         same_spectrum(read, written);
-        ks_spectrum_free(read);
-        ks_spectrum_free(written);
     }
     assert_int_equal(scratch_files(false), 1);
 }
@@ -195,7 +194,7 @@ TEST_CLEAN(test_shapes)
 TEST_CLEAN(test_padding)
 {
     const char *path = scratch("a.spectrum.h5");
-    struct ks_spectrum *s = make_spectrum(true);
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *s = make_spectrum(true);
 
     s->steps[1] = BROKEN + 1;
     assert_ok(ks_spectrum_write(path, s));
@@ -203,7 +202,6 @@ TEST_CLEAN(test_padding)
     s->steps[1] = ORDER + 1;
     assert_ok(ks_spectrum_write(path, s));
     refused(path, "/lanczos/steps: expected 0 to 7, found 8");
-    ks_spectrum_free(s);
 }
 
 TEST_CLEAN(test_other_files)
@@ -220,7 +218,7 @@ TEST_CLEAN(test_other_files)
 TEST_CLEAN(test_allocation_failures)
 {
     const char *path = scratch("a.spectrum.h5");
-    struct ks_spectrum *written = make_spectrum(true), *read = NULL;
+    KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *written = make_spectrum(true), *read = NULL;
     struct starved writing = {.least = 3}, reading = {.least = 5};
 
     while (starving(&writing)) {
@@ -230,8 +228,6 @@ TEST_CLEAN(test_allocation_failures)
     while (starving(&reading))
         reading.status = ks_spectrum_read(path, &read);
     same_spectrum(read, written);
-    ks_spectrum_free(read);
-    ks_spectrum_free(written);
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -2,11 +2,12 @@
 #include "test.h"
 
 #include "core/interval.h"
+#include "core/memory.h"
 #include "io/table.h"
 
 static void check_printed(const struct ks_table *table, const char *expected)
 {
-    char *text = NULL;
+    KS_OWNED char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
@@ -14,7 +15,6 @@ static void check_printed(const struct ks_table *table, const char *expected)
     ks_table_print(table, out);
     assert_int_equal(fclose(out), 0);
     assert_string_equal(text, expected);
-    free(text);
 }
 
 TEST(test_columns)

@@ -45,7 +45,7 @@ TEST_CLEAN(test_attributes)
 {
     struct ks_checkpoint *c = make_plain(MSE);
     const size_t n = ks_networks_parameters(&c->critic);
-    struct ks_attributes attributes = {.n = 0};
+    KS_CLEARED_BY(ks_attributes_clear) struct ks_attributes attributes = {.n = 0};
     double *v;
 
     v = hold(calloc(n, sizeof *v));
@@ -60,7 +60,6 @@ TEST_CLEAN(test_attributes)
     assert_ok(ks_vectors_write(scratch("v.h5"), &(struct ks_vectors){1, n, v, &attributes, NULL}));
     assert_int_equal(analyzer("-q --apply v.h5 --output hv.h5 a.h5%s", ""), 2);
     assert_complains("v.h5: /: unknown attribute order: expected only format");
-    ks_attributes_clear(&attributes);
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -421,7 +421,7 @@ TEST(test_out_of_memory)
 
     fill_uniform(40, 1, 2);
     for (int exact = 0; exact < 2; exact++) {
-        struct starved turn = {.least = 4};
+        struct starved turn = {.least = exact ? 2 : 4};
 
         while (starving(&turn)) {
             struct ks_spectrum *s = spectrum_new();

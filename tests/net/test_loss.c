@@ -54,6 +54,17 @@ static bool setup(struct fixture *s, const struct KS(loss_kind) *kind, const cha
     return true;
 }
 
+static struct KS(outputs) outputs_of(const struct fixture *s)
+{
+    return (struct KS(outputs)){ROWS, s->f, s->t};
+}
+
+/* The sum of the losses of rows; their gradient, times the scale, unless f_bar is NULL. */
+static double evaluate(const struct KS(loss) *l, struct KS(outputs) at, real scale, real *f_bar)
+{
+    return l->kind->gradient(l, &at, scale, f_bar);
+}
+
 /* f_bar_dot = scale (d2l/df2) v */
 static void multiply(const struct KS(loss) *l, struct KS(outputs) at, real scale, const real *v,
                      real *f_bar_dot)
@@ -69,8 +80,7 @@ static void multiply(const struct KS(loss) *l, struct KS(outputs) at, real scale
 #ifndef KS_SINGLE
 static double gradient(struct fixture *s, real scale)
 {
-    return s->loss.kind->gradient(&s->loss, &(struct KS(outputs)){ROWS, s->f, s->t}, scale,
-                                  s->f_bar);
+    return evaluate(&s->loss, outputs_of(s), scale, s->f_bar);
 }
 
 static void check_differences(struct fixture *s)
@@ -90,7 +100,7 @@ static void check_differences(struct fixture *s)
         s->f[i] += h * s->v[i];
     gradient(s, scale);
     assert_close(dot(n, s->f_bar, s->v), scale * (plus - minus) / (2 * h), 1e-8);
-    multiply(&s->loss, (struct KS(outputs)){ROWS, s->f, s->t}, scale, s->v, s->f_bar_dot);
+    multiply(&s->loss, outputs_of(s), scale, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], (bar[0][i] - bar[1][i]) / (2 * h), 1e-8);
 }
@@ -102,11 +112,11 @@ static void check_curvature(struct fixture *s)
     size_t n = ROWS * s->loss.outputs;
     real once[ROWS * OUTPUTS];
 
-    multiply(&s->loss, (struct KS(outputs)){ROWS, s->f, s->t}, 1, s->v, once);
+    multiply(&s->loss, outputs_of(s), 1, s->v, once);
     assert_true(dot(n, s->v, once) > 0);
     for (size_t i = 0; i < n; i++)
         s->v[i] *= 2;
-    multiply(&s->loss, (struct KS(outputs)){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
+    multiply(&s->loss, outputs_of(s), 1, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], 2 * (double)once[i], 0);
 }
@@ -117,19 +127,15 @@ static void check_curvature(struct fixture *s)
 static void check_weight(struct fixture *s)
 {
     size_t n = ROWS * s->loss.outputs;
-    double value = s->loss.kind->gradient(&s->loss, &(struct KS(outputs)){ROWS, s->f, s->t}, 1,
-                                          s->f_bar);
+    double value = evaluate(&s->loss, outputs_of(s), 1, s->f_bar);
     struct KS(loss) heavy = s->loss;
     struct fixture twice = *s;
 
-    assert_close(s->loss.kind->gradient(&s->loss, &(struct KS(outputs)){ROWS, s->f, s->t}, 3, NULL),
-                 value, 4 * DBL_EPSILON * fabs(value));
-    multiply(&s->loss, (struct KS(outputs)){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
+    assert_close(evaluate(&s->loss, outputs_of(s), 3, NULL), value, 4 * DBL_EPSILON * fabs(value));
+    multiply(&s->loss, outputs_of(s), 1, s->v, s->f_bar_dot);
     heavy.weight *= 2;
-    assert_close(
-        heavy.kind->gradient(&heavy, &(struct KS(outputs)){ROWS, s->f, s->t}, 1, twice.f_bar),
-        2 * value, 0);
-    multiply(&heavy, (struct KS(outputs)){ROWS, s->f, s->t}, 1, s->v, twice.f_bar_dot);
+    assert_close(evaluate(&heavy, outputs_of(s), 1, twice.f_bar), 2 * value, 0);
+    multiply(&heavy, outputs_of(s), 1, s->v, twice.f_bar_dot);
     for (size_t i = 0; i < n; i++) {
         assert_close(twice.f_bar[i], 2 * (double)s->f_bar[i], 0);
         assert_close(twice.f_bar_dot[i], 2 * (double)s->f_bar_dot[i], 0);
@@ -209,19 +215,16 @@ TEST(test_values)
     real far[3] = {1000, 0, -1000}, first[3] = {1, 0, 0}, bars[3];
     const real last[3] = {0, 0, 1};
 
-    assert_close(mse.kind->gradient(&mse, &(struct KS(outputs)){1, &three, &one}, (real)0.5, &bar),
-                 2, 0);
+    assert_close(evaluate(&mse, (struct KS(outputs)){1, &three, &one}, (real)0.5, &bar), 2, 0);
     assert_close(bar, 1, 0);
-    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, equal, t}, 1, bars), log(3),
-                 4 * KS_EPSILON);
+    assert_close(evaluate(&ce, (struct KS(outputs)){1, equal, t}, 1, bars), log(3), 4 * KS_EPSILON);
     assert_close(bars[1], 1.0 / 3 - 0.75, 4 * KS_EPSILON);
-    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, far, first}, 1, bars), 0, 0);
+    assert_close(evaluate(&ce, (struct KS(outputs)){1, far, first}, 1, bars), 0, 0);
     assert_close(bars[0], 0, 0);
-    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, far, last}, 1, bars), 2000, 0);
+    assert_close(evaluate(&ce, (struct KS(outputs)){1, far, last}, 1, bars), 2000, 0);
     far[2] = 3000;
-    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, far, last}, 1, bars), 0, 0);
-    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, equal, t}, 1, NULL), log(3),
-                 4 * KS_EPSILON);
+    assert_close(evaluate(&ce, (struct KS(outputs)){1, far, last}, 1, bars), 0, 0);
+    assert_close(evaluate(&ce, (struct KS(outputs)){1, equal, t}, 1, NULL), log(3), 4 * KS_EPSILON);
 }
 
 /* Only what differs from the defaults. */
@@ -282,15 +285,14 @@ TEST(test_huber)
     const double slope[5] = {-1, 2, -2, 2, -2}, curvature[5] = {7, 0, 0, 7, 7};
     real bar[5], bar_dot[5];
 
-    assert_close(huber.kind->gradient(&huber, &(struct KS(outputs)){5, f, t}, 1, bar),
-                 0.5 + 4 + 4 + 2 + 2, 0);
+    assert_close(evaluate(&huber, (struct KS(outputs)){5, f, t}, 1, bar), 0.5 + 4 + 4 + 2 + 2, 0);
     multiply(&huber, (struct KS(outputs)){5, f, t}, 1, v, bar_dot);
     for (size_t i = 0; i < 5; i++) {
         assert_close(bar[i], slope[i], 0);
         assert_close(bar_dot[i], curvature[i], 0);
     }
     huber = find("huber", "loss huber delta=2", 5); /* one row of five outputs: their mean */
-    assert_close(huber.kind->gradient(&huber, &(struct KS(outputs)){1, f, t}, 1, bar), 12.5 / 5,
+    assert_close(evaluate(&huber, (struct KS(outputs)){1, f, t}, 1, bar), 12.5 / 5,
                  KS_EPSILON * 12.5);
     multiply(&huber, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
     for (size_t i = 0; i < 5; i++) {
@@ -306,8 +308,7 @@ TEST(test_mean_over_outputs)
     const real f[3] = {2, 0, 2}, t[3] = {1, 3, 0}, v[3] = {3, 6, 9};
     real bar[3], bar_dot[3];
 
-    assert_close(mse.kind->gradient(&mse, &(struct KS(outputs)){1, f, t}, 1, bar), 14. / 6,
-                 14 * KS_EPSILON);
+    assert_close(evaluate(&mse, (struct KS(outputs)){1, f, t}, 1, bar), 14. / 6, 14 * KS_EPSILON);
     multiply(&mse, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
     for (size_t k = 0; k < 3; k++) {
         assert_close(bar[k], (f[k] - t[k]) / 3, 4 * KS_EPSILON);
@@ -324,8 +325,7 @@ TEST(test_quantile)
     const real f[2] = {0, 4}, t[2] = {(real)0.5, 2}, v[2] = {3, 3};
     real bar[2], bar_dot[2];
 
-    assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, f, t}, 1, bar),
-                 49. / 64, 0);
+    assert_close(evaluate(&quantile, (struct KS(outputs)){1, f, t}, 1, bar), 49. / 64, 0);
     assert_close(bar[0], -(0.125 + 0.25) / 2, 0);
     assert_close(bar[1], 0.5 / 2, 0);
     multiply(&quantile, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
@@ -342,13 +342,12 @@ TEST(test_other_targets)
     real bar[2];
 
     quantile.targets = 1;
-    assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, f, once}, 1, bar),
-                 0.75, 0);
+    assert_close(evaluate(&quantile, (struct KS(outputs)){1, f, once}, 1, bar), 0.75, 0);
     assert_close(bar[0], -0.25, 0);
     assert_close(bar[1], 0.25, 0);
     quantile.targets = 3;
-    assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, f, three}, 1, NULL),
-                 0.75, 4 * KS_EPSILON);
+    assert_close(evaluate(&quantile, (struct KS(outputs)){1, f, three}, 1, NULL), 0.75,
+                 4 * KS_EPSILON);
 }
 
 /* If one probability is nearly 1, its entry of the product is as accurate as the others: the
@@ -371,7 +370,6 @@ TEST(test_median)
     struct KS(loss) quantile = find("quantile", "loss quantile kappa=2", 1);
     real five = 5, two = 2, bar;
 
-    assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, &five, &two}, 1, &bar),
-                 2, 0);
+    assert_close(evaluate(&quantile, (struct KS(outputs)){1, &five, &two}, 1, &bar), 2, 0);
     assert_close(bar, 1, 0);
 }

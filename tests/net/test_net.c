@@ -2,7 +2,6 @@
  * loss, evaluation mode. Compiled in both precisions; finite differences only in double. */
 #include "test.h"
 
-#include "core/memory.h"
 #include "core/rng.h"
 #include "net/net.h"
 
@@ -42,9 +41,8 @@ struct fixture {
 
 static real *random_array(struct ks_rng *rng, size_t n)
 {
-    real *a;
+    real *a = hold(calloc(n + 1, sizeof *a));
 
-    assert_ok(ks_alloc(n, sizeof *a, &a));
     for (size_t i = 0; i < n; i++)
         a[i] = (real)ks_rng_normal(rng);
     return a;
@@ -77,9 +75,8 @@ static void setup(struct fixture *s, const char *text, bool evaluation)
 
 static double *widen(size_t n, const real *a)
 {
-    double *wide;
+    double *wide = hold(calloc(n + 1, sizeof *wide));
 
-    assert_ok(ks_alloc(n, sizeof *wide, &wide));
     for (size_t i = 0; i < n; i++)
         wide[i] = (double)a[i];
     return wide;
@@ -87,11 +84,6 @@ static double *widen(size_t n, const real *a)
 
 static void teardown(struct fixture *s)
 {
-    real *all[] = {s->w,       s->x,       s->t,         s->state, s->primal, s->adjoint, s->kept,
-                   s->tangent, s->scratch, s->f_bar_dot, s->v,     s->g,      s->hv};
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
     KS(net_free)(s->net);
     KS(arch_free)(s->arch);
 }
@@ -133,8 +125,8 @@ static double gradient(struct fixture *s)
 static void product(struct fixture *s, const real *v)
 {
     const struct KS(loss) *l = &s->arch->loss;
-    double *primal = hold(widen(s->net->primal, s->primal)),
-           *adjoint = hold(widen(s->net->adjoint, s->adjoint));
+    double *primal = widen(s->net->primal, s->primal);
+    double *adjoint = widen(s->net->adjoint, s->adjoint);
     struct KS(net_tangent) pass = tangent_along(s, v);
     real *c = (real *)KS(net_kept_output)(s->net, s->kept);
 
@@ -152,7 +144,7 @@ static void check_symmetry(struct fixture *s)
 {
     size_t n = s->arch->parameters;
     struct ks_rng rng = ks_rng_start(6, 0);
-    real *u = hold(random_array(&rng, n));
+    real *u = random_array(&rng, n);
     double uhv, vhu, scale;
 
     gradient(s);
@@ -264,8 +256,7 @@ TEST(test_gauss_newton)
         u = KS(net_output_bar)(s.net, s.adjoint);
         memset(u, 0, OUT_ROWS * s.arch->out * sizeof *u);
         backward(&s, NULL, NULL);
-        primal = hold(widen(s.net->primal, s.primal)),
-        adjoint = hold(widen(s.net->adjoint, s.adjoint));
+        primal = widen(s.net->primal, s.primal), adjoint = widen(s.net->adjoint, s.adjoint);
         KS(net_keep)(s.net, primal, adjoint, s.kept);
         pass = tangent_along(&s, s.v);
         pass.gauss_newton = true;

@@ -1,6 +1,7 @@
 /* The table of operators: each is linear and symmetric, in both precisions. Also the interface
  * itself. */
 #include "agent/optim.h"
+#include "core/memory.h"
 #include "critics.h"
 #include "spectra.h"
 
@@ -70,6 +71,36 @@ TEST(test_table)
         check(hold_operator(a), 3e-6);
     }
     assert_true(kinds >= 5);
+}
+
+/* A run without arrays counts what the operator allocates, but for its small structs, and all of it
+ * is freed. */
+TEST(test_counted)
+{
+    enum { SMALL = 32768 };
+    struct critic_sizes sizes = {ENSEMBLE, 40, MINIBATCHES, 300, 200};
+    struct ks_checkpoint *c = keep_checkpoint(
+        random_critic("dense 60\nrelu\ndense 1\nloss mse\n", sizes, 33));
+    struct ks_problem problem = {
+        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
+    struct ks_operator *a;
+    struct ks_count count;
+    size_t taken = ks_alloc_total();
+    double made;
+
+    assert_ok(ks_hessian_new(&problem, false, &a));
+    taken = ks_alloc_total() - taken;
+    ks_operator_free(a);
+    ks_count_start(&count);
+    assert_ok(ks_hessian_new(&problem, false, &a));
+    made = count.now;
+    ks_count_next();
+    ks_operator_free(a);
+    ks_count_end();
+    assert_true(made <= (double)taken && made > (double)taken - SMALL && made > 4 * SMALL);
+    assert_true(count.earlier >= made && count.most <= count.earlier);
+    assert_close(count.now, 0, 0);
+    assert_false(ks_counting());
 }
 
 static size_t freed;

@@ -1,10 +1,9 @@
 /* Products with the operators by layers that multiply in bfloat16 parts, small layers included:
  * against an independent program's vectors (../shared/golden), and against float64. */
-#include <dirent.h>
-
 #include "core/split.h"
 #include "critics.h"
 #include "io/checkpoint.h"
+#include "scratch.h"
 #include "spectra.h"
 
 static size_t splits; /* how often a product was split */
@@ -49,32 +48,22 @@ static double golden_error(const char *folder, const char *name)
     return worst;
 }
 
+static const char GOLDEN[] = "../shared/golden";
+static double worst_error;
+
+static void check_golden(const char *name)
+{
+    splits = 0;
+    worst_error = fmax(worst_error, golden_error(GOLDEN, name));
+    assert_true(splits > 0);
+}
+
 TEST(test_golden)
 {
-    static const char FOLDER[] = "../shared/golden", SUFFIX[] = ".ckpt.h5";
-    DIR *list = opendir(FOLDER);
-    struct dirent *entry;
-    double worst = 0;
-    size_t done = 0;
+    const size_t done = each_file(GOLDEN, ".ckpt.h5", check_golden);
 
-    if (!list) {
-        print_message("%s does not exist\n", FOLDER);
-        skip();
-    }
-    while ((entry = readdir(list))) {
-        const char *end = strstr(entry->d_name, SUFFIX);
-
-        if (!end || end[strlen(SUFFIX)])
-            continue;
-        splits = 0;
-        worst = fmax(worst, golden_error(FOLDER, text_of("%.*s", (int)(end - entry->d_name),
-                                                         entry->d_name)));
-        assert_true(splits > 0);
-        done++;
-    }
-    closedir(list);
-    assert_true(done >= 11 && worst <= 1e-5);
-    print_message("%zu checkpoints; largest error %.1e\n", done, worst);
+    assert_true(done >= 11 && worst_error <= 1e-5);
+    print_message("%zu checkpoints; largest error %.1e\n", done, worst_error);
 }
 
 /* Layers of several tiles, groups, images and a batch of several blocks. */

@@ -141,7 +141,7 @@ def compare(analyzer, folder):
     for file, critics, words in (
         (top, Critic(), "top.h5: expected vectors over the parameters of these critics"),
         (path, Normed(), "critic.h5: expected a file of vectors (kappascope-vector), found"),
-        (f"{folder}/none.h5", Normed(), "none.h5: expected vectors, which `kappascope analyze`"),
+        (f"{folder}/none.h5", Normed(), "none.h5: expected a file of vectors, which `kappascope analyze`"),
         (top, [Normed(), Normed()], "found 73 numbers over 00_dense/v [7, 6]"),
     ):
         message = refused(file, critics)

@@ -7,15 +7,12 @@
  * windows that end at a terminal state at every step, rewards of all sizes. FILE.h5 holds them, the
  * noise, the agent before and after updates 1, 10 and 100, the results of every update, and at the
  * end a frozen minibatch and an action. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "shake.h"
+#include "update_record.h"
 
 #include "agent/stream.h"
-#include "core/memory.h"
-#include "io/h5.h"
 #include "train/architecture.h"
 #include "train/run.h"
 
@@ -101,13 +98,10 @@ static ks_status allocate(struct record *r)
 
 /* ---- The file ----------------------------------------------------------------------------- */
 
-static void write_floats(struct record *r, const char *object, size_t rows, size_t columns,
-                         const float *x)
+static void write_rows(struct record *r, const char *object, size_t rows, size_t columns,
+                       const float *x)
 {
-    for (size_t i = 0; i < rows * columns; i++)
-        r->values[i] = (double)x[i];
-    ks_h5_write(r->h5, object, KS_H5_F64,
-                &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, r->values);
+    write_floats(r->h5, object, &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, x);
 }
 
 static void write_doubles(struct record *r, const char *object, size_t rows, size_t columns,
@@ -124,54 +118,40 @@ static void write_minibatches(struct record *r)
 
     ks_h5_group(r->h5, "/batch");
     ks_h5_group(r->h5, "/windows");
-    write_floats(r, "/batch/s", u, n * obs, r->s);
-    write_floats(r, "/batch/a", u, n * act, r->a);
-    write_floats(r, "/batch/next_s", u, n * obs, r->next_s);
-    write_floats(r, "/batch/mask", u, n, r->mask);
+    write_rows(r, "/batch/s", u, n * obs, r->s);
+    write_rows(r, "/batch/a", u, n * act, r->a);
+    write_rows(r, "/batch/next_s", u, n * obs, r->next_s);
+    write_rows(r, "/batch/mask", u, n, r->mask);
     write_doubles(r, "/batch/reward", u, n, r->reward);
     write_doubles(r, "/batch/noise", u, n * act, r->noise);
     write_doubles(r, "/batch/scale", u, 1, r->scale);
-    write_floats(r, "/windows/s", u, (steps + 1) * n * obs, r->states);
-    write_floats(r, "/windows/a", u, steps * n * act, r->actions);
-    write_floats(r, "/windows/reward", u, steps * n, r->rewards);
-    write_floats(r, "/windows/mask", u, steps * n, r->masks);
+    write_rows(r, "/windows/s", u, (steps + 1) * n * obs, r->states);
+    write_rows(r, "/windows/a", u, steps * n * act, r->actions);
+    write_rows(r, "/windows/reward", u, steps * n, r->rewards);
+    write_rows(r, "/windows/mask", u, steps * n, r->masks);
 }
 
-static void write_array(struct record *r, const char *group, const char *name, const char *suffix,
-                        size_t n, const double *x)
+static void write_network(struct record *r, const char *object, const struct KS(arch) *arch,
+                          const struct KS(trained) *t)
 {
-    char object[KS_H5_OBJECT];
-
-    snprintf(object, sizeof object, "%s/%s%s", group, name, suffix);
-    write_doubles(r, object, 1, n, x);
-}
-
-static void write_network(struct record *r, const char *group, const char *name,
-                          const struct KS(arch) *arch, const struct KS(trained) *t)
-{
-    write_array(r, group, name, "", arch->parameters, t->w);
-    write_array(r, group, name, "_m", arch->parameters, t->m);
-    write_array(r, group, name, "_v", arch->parameters, t->v);
+    write_trained(r->h5, object, 1, arch->parameters, t);
     if (t->target)
-        write_array(r, group, name, "_target", arch->parameters, t->target);
+        write_doubles(r, text_of("%s_target", object), 1, arch->parameters, t->target);
 }
 
 static void write_agent(struct record *r)
 {
     static const char *const modules[KS_MODULES] = {"state", "action", "pair", "model"};
     const struct KS(agent) *a = r->agent;
-    char group[32];
+    const char *group = new_group(r->h5, a);
 
-    snprintf(group, sizeof group, "/update_%03d", (int)a->updates);
-    ks_h5_group(r->h5, group);
-    ks_h5_write_integer(r->h5, group, "critic_steps", a->critic_adam.step);
-    ks_h5_write_integer(r->h5, group, "actor_steps", a->actor_adam.step);
     ks_h5_write_integer(r->h5, group, "encoder_steps", a->encoder->adam.step);
-    write_network(r, group, "critic0", a->critic_arch, &a->critic[0]);
-    write_network(r, group, "critic1", a->critic_arch, &a->critic[1]);
-    write_network(r, group, "actor", a->actor_arch, &a->actor);
+    write_network(r, text_of("%s/critic0", group), a->critic_arch, &a->critic[0]);
+    write_network(r, text_of("%s/critic1", group), a->critic_arch, &a->critic[1]);
+    write_network(r, text_of("%s/actor", group), a->actor_arch, &a->actor);
     for (size_t k = 0; k < KS_MODULES; k++)
-        write_network(r, group, modules[k], a->encoder->arch[k], &a->encoder->module[k]);
+        write_network(r, text_of("%s/%s", group, modules[k]), a->encoder->arch[k],
+                      &a->encoder->module[k]);
 }
 
 /* ---- The updates -------------------------------------------------------------------------- */
@@ -252,7 +232,7 @@ static void write_frozen(struct record *r)
     write_doubles(r, "/frozen/noise", BATCH, r->config.actions, a->next.noise);
     KS(agent_act)(a, r->s, noise, action);
     write_doubles(r, "/frozen/act_noise", 1, r->config.actions, noise);
-    write_floats(r, "/frozen/action", 1, r->config.actions, action);
+    write_rows(r, "/frozen/action", 1, r->config.actions, action);
 }
 
 static ks_status make_agent(struct record *r, const char *path)

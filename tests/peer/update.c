@@ -22,48 +22,42 @@
 #include "io/file.h"
 #include "train/architecture.h"
 #include "train/learner.h"
+#include "train/run.h"
 
 enum { SEED = 11, RESULTS = 6 };
+
+struct record {
+    const char *folder, *start;
+    size_t updates;
+    char **argument; /* architectures and settings, NULL-terminated */
+    struct ks_train_options options;
+    struct ks_run *run;
+    struct ks_agent_config config;
+    float *s, *a, *next_s, *mask; /* [updates, batch, ...]: minibatches; owned */
+    double *reward, *results;     /* [updates, batch], [updates, RESULTS]; owned */
+};
+
 /* More than an episode's 500 agent steps: an episode ends during the random steps. */
 static const char *const RANDOM_STEPS = "random_steps=620";
 
 /* ---- Files ------------------------------------------------------------------------------- */
 
-static size_t count(const struct ks_h5_shape *shape)
-{
-    size_t n = 1;
-
-    for (size_t i = 0; i < shape->n_dims; i++)
-        n *= shape->dims[i];
-    return n;
-}
-
-static ks_status write_floats(struct record *r, struct ks_h5 *h5, const char *object,
-                              struct ks_h5_shape shape, const float *x)
-{
-    size_t n = count(&shape);
-
-    KS_TRY(reserve(r, n));
-    for (size_t i = 0; i < n; i++)
-        r->values[i] = (double)x[i];
-    ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
-    return h5->status;
-}
-
 /* Writes the noise of all updates, drawn as in ks_noise_of_update of src/agent/actor.c. The agent
  * rounds it in float32. */
-static ks_status write_noise(struct record *r, struct ks_h5 *h5, const char *object,
-                             enum ks_purpose purpose)
+static void write_noise(const struct record *r, struct ks_h5 *h5, const char *object,
+                        enum ks_purpose purpose)
 {
-    struct ks_h5_shape shape = {.n_dims = 3,
-                                .dims = {r->updates, r->config.batch, r->config.actions}};
+    const size_t n = r->updates * r->config.batch * r->config.actions;
     struct ks_rng rng = ks_stream(SEED, purpose, 0);
+    double *values = new_values(h5, n);
 
-    KS_TRY(reserve(r, count(&shape)));
-    for (size_t i = 0; i < count(&shape); i++)
-        r->values[i] = (double)(real)ks_rng_normal(&rng);
-    ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
-    return h5->status;
+    for (size_t i = 0; i < n && values; i++)
+        values[i] = (double)(real)ks_rng_normal(&rng);
+    ks_h5_write(h5, object, KS_H5_F64,
+                &(struct ks_h5_shape){.n_dims = 3,
+                                      .dims = {r->updates, r->config.batch, r->config.actions}},
+                values);
+    free(values);
 }
 
 /* Copies one part of every transition, `width` floats, to `part` [count, width]. */
@@ -79,7 +73,7 @@ static void gather_part(const struct ks_replay *replay, enum part which, size_t 
     }
 }
 
-static ks_status write_replay(struct record *r, struct ks_h5 *h5)
+static ks_status write_replay(const struct record *r, struct ks_h5 *h5)
 {
     const struct ks_replay *replay = r->run->learner.replay;
     const struct {
@@ -90,43 +84,40 @@ static ks_status write_replay(struct record *r, struct ks_h5 *h5)
                  {"/replay/next_s", replay->observations},
                  {"/replay/reward", 0},
                  {"/replay/mask", 0}};
-    ks_status status = KS_OK;
     float *part = NULL;
 
-    KS_GO(ks_alloc(replay->count * replay->observations, sizeof *part, &part));
+    KS_TRY(ks_alloc(replay->count * replay->observations, sizeof *part, &part));
     ks_h5_group(h5, "/replay");
     for (enum part k = PART_S; k <= PART_MASK; k++) {
         size_t width = parts[k].width;
         struct ks_h5_shape shape = {.n_dims = width > 0 ? 2 : 1, .dims = {replay->count, width}};
 
         gather_part(replay, k, width > 0 ? width : 1, part);
-        KS_GO(write_floats(r, h5, parts[k].object, shape, part));
+        write_floats(h5, parts[k].object, &shape, part);
     }
-done:
     free(part);
-    return status;
+    return KS_OK;
 }
 
-static ks_status write_batches(struct record *r, struct ks_h5 *h5)
+static void write_batches(const struct record *r, struct ks_h5 *h5)
 {
-    size_t u = r->updates, n = r->config.batch;
-    struct ks_h5_shape rows = {.n_dims = 2, .dims = {u, n}},
-                       observations = {.n_dims = 3, .dims = {u, n, r->config.observations}};
+    const size_t u = r->updates, n = r->config.batch;
+    const struct ks_h5_shape rows = {.n_dims = 2, .dims = {u, n}},
+                             observations = {.n_dims = 3, .dims = {u, n, r->config.observations}},
+                             actions = {.n_dims = 3, .dims = {u, n, r->config.actions}};
 
     ks_h5_group(h5, "/batch");
-    KS_TRY(write_floats(r, h5, "/batch/s", observations, r->s));
-    KS_TRY(write_floats(r, h5, "/batch/a",
-                        (struct ks_h5_shape){.n_dims = 3, .dims = {u, n, r->config.actions}},
-                        r->a));
-    KS_TRY(write_floats(r, h5, "/batch/next_s", observations, r->next_s));
-    KS_TRY(write_floats(r, h5, "/batch/mask", rows, r->mask));
+    write_floats(h5, "/batch/s", &observations, r->s);
+    write_floats(h5, "/batch/a", &actions, r->a);
+    write_floats(h5, "/batch/next_s", &observations, r->next_s);
+    write_floats(h5, "/batch/mask", &rows, r->mask);
     ks_h5_write(h5, "/batch/reward", KS_H5_F64, &rows, r->reward);
-    KS_TRY(write_noise(r, h5, "/batch/next_noise", KS_NEXT_ACTION));
-    KS_TRY(write_noise(r, h5, "/batch/optimist_noise", KS_OPTIMIST_ACTION));
-    return write_noise(r, h5, "/batch/noise", KS_POLICY_ACTION);
+    write_noise(r, h5, "/batch/next_noise", KS_NEXT_ACTION);
+    write_noise(r, h5, "/batch/optimist_noise", KS_OPTIMIST_ACTION);
+    write_noise(r, h5, "/batch/noise", KS_POLICY_ACTION);
 }
 
-static ks_status write_sizes(const struct record *r, struct ks_h5 *h5)
+static void write_sizes(const struct record *r, struct ks_h5 *h5)
 {
     const struct ks_settings *s = &r->options.settings;
     const struct {
@@ -148,34 +139,29 @@ static ks_status write_sizes(const struct record *r, struct ks_h5 *h5)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         ks_h5_write_integer(h5, "/", sizes[i].name, (int64_t)sizes[i].value);
     ks_h5_write_string(h5, "/", "start", r->start);
-    return h5->status;
 }
 
 static ks_status create(const struct record *r, const char *name, struct ks_h5 **h5)
 {
-    ks_status status;
-    char *path;
-
-    KS_TRY(ks_print_string(&path, "%s/%s.h5", r->folder, name));
-    status = ks_h5_create(path, "kappascope-updates", KS_H5_VERSION, h5);
-    free(path);
-    return status;
+    return ks_h5_create(text_of("%s/%s.h5", r->folder, name), "kappascope-updates", KS_H5_VERSION,
+                        h5);
 }
 
-static ks_status write_run(struct record *r)
+static ks_status write_run(const struct record *r)
 {
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
 
     KS_TRY(create(r, "run", &h5));
-    KS_GO(write_sizes(r, h5));
+    write_sizes(r, h5);
     KS_GO(write_replay(r, h5));
-    KS_GO(write_batches(r, h5));
+    write_batches(r, h5);
     KS_GO(ks_h5_commit(h5));
 done:
     ks_h5_close(h5);
     return status;
 }
+
 /* ---- The run ----------------------------------------------------------------------------- */
 
 static ks_status set_up(struct record *r)
@@ -250,11 +236,57 @@ static bool is_written(size_t updates)
     return updates == 1 || updates == 9 || updates == 10 || updates == 99 || updates == 100;
 }
 
-static ks_status update_and_write(struct record *r, struct KS(agent) *a, struct ks_h5 *h5)
+/* A number and Adam's moments of it: NAME, NAME_m, NAME_v. */
+static void write_scalar(struct ks_h5 *h5, const char *group, const char *name, const double x[3])
+{
+    static const char *const suffixes[] = {"", "_m", "_v"};
+
+    for (size_t k = 0; k < 3; k++)
+        ks_h5_write(h5, text_of("%s/%s%s", group, name, suffixes[k]), KS_H5_F64,
+                    &(struct ks_h5_shape){.n_dims = 2, .dims = {1, 1}}, &x[k]);
+}
+
+static void write_critics(struct ks_h5 *h5, const char *group, const struct KS(agent) *a)
+{
+    const size_t ensemble = a->config.ensemble;
+    const real *target[MOST_CRITICS], *state[MOST_CRITICS];
+
+    for (size_t e = 0; e < ensemble; e++)
+        target[e] = a->critic[e].target, state[e] = a->critic[e].state;
+    write_trained(h5, text_of("%s/critic", group), ensemble, a->critic_arch->parameters, a->critic);
+    write_arrays(h5, text_of("%s/target", group), ensemble, a->critic_arch->parameters, target);
+    write_arrays(h5, text_of("%s/critic_state", group), ensemble, a->critic_arch->states, state);
+}
+
+/* Writes the agent's current state to the group /update_NNN. */
+static ks_status write_agent(struct ks_h5 *h5, const struct KS(agent) *a)
+{
+    const char *group = new_group(h5, a);
+    const struct KS(optimist) *o = a->optimist;
+
+    if (a->config.ensemble > MOST_CRITICS)
+        return ks_fail(KS_USAGE, "expected at most %d critics, found %zu", MOST_CRITICS,
+                       a->config.ensemble);
+    write_critics(h5, group, a);
+    write_trained(h5, text_of("%s/actor", group), 1, a->actor_arch->parameters, &a->actor);
+    write_arrays(h5, text_of("%s/actor_state", group), 1, a->actor_arch->states,
+                 (const real *[]){a->actor.state});
+    if (o) {
+        write_trained(h5, text_of("%s/optimist", group), 1, o->arch->parameters, &o->shift);
+        write_scalar(h5, group, "optimism",
+                     (double[]){o->optimism.x, o->optimism.m, o->optimism.v});
+        write_scalar(h5, group, "price", (double[]){o->price.x, o->price.m, o->price.v});
+    }
+    write_scalar(h5, group, "log_temperature",
+                 (double[]){a->log_temperature, a->temperature_m, a->temperature_v});
+    return h5->status;
+}
+
+static ks_status update_and_write(const struct record *r, struct KS(agent) *a, struct ks_h5 *h5)
 {
     size_t n = r->config.batch;
 
-    KS_TRY(write_agent(r, h5, a));
+    KS_TRY(write_agent(h5, a));
     for (size_t u = 0; u < r->updates; u++) {
         size_t at = u * n;
         struct ks_batch batch = {r->s + at * r->config.observations, r->a + at * r->config.actions,
@@ -265,7 +297,7 @@ static ks_status update_and_write(struct record *r, struct KS(agent) *a, struct 
         KS_TRY(KS(agent_update)(a, &batch, &results));
         keep_results(&results, r->results + u * RESULTS);
         if (is_written(u + 1))
-            KS_TRY(write_agent(r, h5, a));
+            KS_TRY(write_agent(h5, a));
     }
     ks_h5_write(h5, "/results", KS_H5_F64,
                 &(struct ks_h5_shape){.n_dims = 2, .dims = {r->updates, RESULTS}}, r->results);
@@ -380,6 +412,5 @@ int main(int argc, char **argv)
     free(r.mask);
     free(r.reward);
     free(r.results);
-    free(r.values);
     return ks_exit_status(status);
 }

@@ -40,7 +40,7 @@ TEST(test_audit)
 static const char *find_table(void)
 {
     static const char start[] = "layers-m10-n3-s0-";
-    static char name[300];
+    const char *name = NULL;
     DIR *folder = opendir(scratch("kept.audit"));
     struct dirent *entry;
     int n = 0;
@@ -48,7 +48,7 @@ static const char *find_table(void)
     assert_non_null(folder);
     while ((entry = readdir(folder)))
         if (strncmp(entry->d_name, start, strlen(start)) == 0) {
-            snprintf(name, sizeof name, "kept.audit/%s", entry->d_name);
+            name = text_of("kept.audit/%s", entry->d_name);
             n++;
         }
     closedir(folder);
@@ -60,15 +60,13 @@ static const char *find_table(void)
 static void assert_table_mended(const char *arguments, const char *before)
 {
     static const double short_row[] = {1, 2}, negative[] = {-1, 5, 0, 0, 0, 0};
-    size_t size, same;
-    unsigned char *table = read_bytes(scratch(find_table()), &size), *again;
+    const char *name = find_table();
 
+    copy_file(scratch(name), scratch("table"));
     for (int i = 0; i < 4; i++) {
-        char name[300];
         struct ks_attributes rows = {.n = 0};
         struct ks_h5 *h5 = NULL;
 
-        snprintf(name, sizeof name, "%s", find_table());
         if (i == 1)
             ks_attribute_add_list(&rows, "000001_dense", 2, short_row);
         if (i == 2)
@@ -82,9 +80,7 @@ static void assert_table_mended(const char *arguments, const char *before)
             write_text(name, "no HDF5");
         assert_int_equal(audit(arguments), 0);
         assert_string_equal(printed, before);
-        again = read_bytes(scratch(find_table()), &same);
-        assert_int_equal(same, size);
-        assert_memory_equal(again, table, size);
+        assert_same_files(scratch(find_table()), scratch("table"));
     }
 }
 
@@ -125,26 +121,19 @@ TEST(test_killed)
 {
     static const char *const folders[] = {".", "plain.audit", "plain.audit/tables",
                                           "plain.audit/figures"};
-    char dead[64], alive[64];
-    const pid_t child = fork();
+    const char *dead[4], *alive = text_of("plain.audit/.kappascope-%ld-0.tmp", (long)getpid());
 
-    if (child == 0)
-        _exit(0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    snprintf(alive, sizeof alive, "plain.audit/.kappascope-%ld-0.tmp", (long)getpid());
+    for (size_t i = 0; i < 4; i++)
+        dead[i] = text_of("%s/.kappascope-%ld-0.tmp", folders[i], dead_process());
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 plain.h5"), 0);
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(dead, sizeof dead, "%s/.kappascope-%ld-0.tmp", folders[i], (long)child);
-        if (access(scratch(folders[i]), F_OK) == 0) /* without gnuplot there are no figures */
-            write_bytes(scratch(dead), "x", 1);
-    }
-    write_bytes(scratch(alive), "x", 1);
+    for (size_t i = 0; i < 4; i++)
+        if (exists(folders[i])) /* without gnuplot there are no figures */
+            write_text(dead[i], "x");
+    write_text(alive, "x");
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 -o page.html plain.h5"), 0);
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(dead, sizeof dead, "%s/.kappascope-%ld-0.tmp", folders[i], (long)child);
-        assert_int_not_equal(access(scratch(dead), F_OK), 0);
-    }
-    assert_int_equal(access(scratch(alive), F_OK), 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_false(exists(dead[i]));
+    assert_true(exists(alive));
     assert_int_equal(remove(scratch(alive)), 0);
 }
 
@@ -313,15 +302,13 @@ static void check_ids(const char *page)
 
 TEST(test_page)
 {
-    size_t size;
-    char *page;
+    const char *page;
 
     write_one(scratch("a<b>&'.h5"), make_full(), false);
     set_string(scratch("a<b>&'.h5"), "/", "env", "<script>alert(1)</script>");
     if (audit("--quiet --order 20 --layer-order 10 -o page.html plain.h5 \"a<b>&'.h5\"") != 0)
         fail_msg("%s", complained);
-    page = (char *)read_bytes(scratch("page.html"), &size);
-    page[size] = '\0';
+    page = file_text("page.html");
     assert_contains(page, "<h2>a&lt;b&gt;&amp;&#39;.h5</h2>");
     assert_null(strstr(page, "<script>alert"));
     assert_contains(page, "id=\"critic-3-1\"");

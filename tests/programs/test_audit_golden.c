@@ -11,21 +11,15 @@ static const double SLACK = 1e-6; /* relative; of the stored eigenvalues and of 
 
 struct truth {
     size_t n;
-    double *value, *size; /* [n] eigenvalues and their absolute values, ascending; owned */
+    double *value, *size; /* [n] eigenvalues and their absolute values, ascending */
 };
 
 static struct truth read_truth(const char *path)
 {
-    struct truth t = {0};
-    struct ks_h5_shape shape;
-    struct ks_h5 *h5;
+    struct truth t;
 
-    assert_ok(ks_h5_open(path, NULL, &h5));
-    assert_ok(ks_h5_shape(h5, "/eigenvalues", &shape));
-    assert_ok(ks_h5_read_new(h5, "/eigenvalues", &shape, &t.value));
-    ks_h5_close(h5);
-    t.n = shape.dims[0];
-    assert_ok(ks_alloc(t.n, sizeof *t.size, &t.size));
+    t.value = read_list(path, "/eigenvalues", &t.n);
+    t.size = hold(calloc(t.n, sizeof *t.size));
     for (size_t i = 0; i < t.n; i++)
         t.size[i] = fabs(t.value[i]);
     qsort(t.value, t.n, sizeof *t.value, ks_ascending);
@@ -65,11 +59,8 @@ static bool find_number(const char *words, double *value)
 static void check_interval(const char *name, double truth, size_t *checked)
 {
     double lower = -INFINITY, upper = INFINITY;
-    char words[64];
-    const char *at;
+    const char *words = text_of(" %s ", name), *at = strstr(printed, words);
 
-    snprintf(words, sizeof words, " %s ", name);
-    at = strstr(printed, words);
     assert_non_null(at);
     at += strlen(words);
     if (sscanf(at, "[%lf, %lf]", &lower, &upper) != 2 &&
@@ -115,44 +106,26 @@ static void check_audit(const struct truth *t, size_t *checked)
                        checked);
 }
 
-static void audit_file(const char *name, size_t *checked)
+static size_t checked; /* statements */
+
+static void audit_file(const char *name)
 {
     static const int orders[] = {3, 12, 40};
-    char path[512];
-    struct truth t;
-    size_t size;
-    unsigned char *bytes;
+    const struct truth t = read_truth(text_of("%s/%s.eig.h5", FOLDER, name));
 
-    snprintf(path, sizeof path, "%s/%s.eig.h5", FOLDER, name);
-    t = read_truth(path);
-    snprintf(path, sizeof path, "%s/%s.h5", FOLDER, name);
-    bytes = read_bytes(path, &size);
-    write_bytes(scratch("golden.h5"), bytes, size);
+    copy_file(text_of("%s/%s.h5", FOLDER, name), scratch("golden.h5"));
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         assert_int_equal(audit(text_of("--quiet --order %d --layer-order 0 golden.h5", orders[i])),
                          0);
         join_lines();
-        check_audit(&t, checked);
+        check_audit(&t, &checked);
     }
-    free(t.value);
-    free(t.size);
 }
 
 TEST(test_golden)
 {
-    DIR *folder = opendir(FOLDER);
-    struct dirent *entry;
-    size_t files = 0, checked = 0;
+    const size_t files = each_file(FOLDER, ".eig.h5", audit_file);
 
-    if (!folder)
-        skip();
-    while ((entry = readdir(folder))) {
-        if (!strstr(entry->d_name, ".eig.h5"))
-            continue;
-        audit_file(text_of("%.*s", (int)strcspn(entry->d_name, "."), entry->d_name), &checked);
-        files++;
-    }
-    closedir(folder);
     print_message("%zu critics, %zu statements\n", files, checked);
     assert_true(files > 0 && checked > 60);
 }

@@ -11,15 +11,6 @@ struct tables {
     size_t layers;
 };
 
-static double *read_table(struct ks_h5 *h5, const char *name, struct ks_h5_shape *shape)
-{
-    double *values;
-
-    assert_ok(ks_h5_shape(h5, name, shape));
-    assert_ok(ks_h5_read_new(h5, name, shape, &values));
-    return hold(values);
-}
-
 static struct tables read_tables(const char *name)
 {
     static const char *const columns[] = {"/eigenvalue", "/residual", "/gradient_share"};
@@ -27,16 +18,18 @@ static struct tables read_tables(const char *name)
     double *const to[] = {t.value, t.residual, t.gradient};
     struct ks_h5_shape shape;
     struct ks_h5 *h5;
+    size_t n;
 
-    assert_ok(ks_h5_open(file(name), "kappascope-vector", &h5));
     for (size_t i = 0; i < 3; i++) {
-        double *values = read_table(h5, columns[i], &shape);
+        const double *values = read_list(file(name), columns[i], &n);
 
-        assert_int_equal(shape.n_dims, 1);
-        assert_int_equal(shape.dims[0], COUNT);
+        assert_int_equal(n, COUNT);
         memcpy(to[i], values, COUNT * sizeof *values);
     }
-    t.share = read_table(h5, "/layer_share", &shape);
+    assert_ok(ks_h5_open(file(name), "kappascope-vector", &h5));
+    assert_ok(ks_h5_shape(h5, "/layer_share", &shape));
+    assert_ok(ks_h5_read_new(h5, "/layer_share", &shape, &t.share));
+    hold(t.share);
     assert_int_equal(shape.dims[0], COUNT);
     t.layers = shape.dims[1];
     ks_h5_close(h5);
@@ -87,70 +80,47 @@ static void check_shares(const char *text, const double *y, const double *share,
     ks_arch_free_f64(arch);
 }
 
-/* Every row against the dense matrix: the eigenvalue is the next by modulus, the residual is that
- * of the stored vector, the gradient's share is its squared cosine. */
-TEST(test_against_dense)
+/* Every row against the dense matrix h: the eigenvalue is the next by modulus, or from the smallest
+ * on, the residual is that of the stored vector, the gradient's share is its squared cosine. */
+static void check_rows(size_t k, const double *h, bool smallest)
 {
-    for (size_t k = 0; k < ARCHS; k++) {
-        const char *name = archs[k].name;
-        size_t n = dimension(archs[k].text);
-        double *h = dense_hessian(name, n), *expected = eigenvalues(n, h, false), *y, *g;
-        double *image = hold(calloc(n, sizeof *image));
-        struct tables t;
+    const size_t n = dimension(archs[k].text);
+    const double *expected = eigenvalues(n, h, smallest), *y, *g;
+    const double size = fmax(fabs(expected[0]), fabs(expected[n - 1]));
+    double *image = hold(calloc(n, sizeof *image));
+    struct tables t;
 
-        assert_runs("--gradient g.h5 %s.h5", name);
-        assert_runs("--eigenvectors %d --tolerance 1e-6 --output e.h5 --precision f64 %s.h5", COUNT,
-                    name);
-        g = read_vectors("g.h5", n, 1);
-        y = read_vectors("e.h5", n, COUNT);
-        t = read_tables("e");
-        for (size_t i = 0; i < COUNT; i++) {
-            const double *v = y + i * n;
-            double cosine = cblas_ddot((int)n, v, 1, g, 1) / cblas_dnrm2((int)n, g, 1);
+    assert_true(!smallest || expected[COUNT] < 0);
+    assert_runs("--gradient g.h5 %s.h5", archs[k].name);
+    assert_runs("--eigenvectors %d --which %s --tolerance 1e-6 --output e.h5 --precision f64 %s.h5",
+                COUNT, smallest ? "smallest" : "largest", archs[k].name);
+    assert_shows(smallest ? "5 eigenvectors of smallest eigenvalue that were found"
+                          : "5 eigenvectors of largest |eigenvalue| that were found");
+    g = read_vectors("g.h5", n, 1);
+    y = read_vectors("e.h5", n, COUNT);
+    t = read_tables("e");
+    for (size_t i = 0; i < COUNT; i++) {
+        const double *v = y + i * n;
+        double cosine = cblas_ddot((int)n, v, 1, g, 1) / cblas_dnrm2((int)n, g, 1);
 
-            assert_close(t.value[i], expected[i], 1e-9 * fabs(expected[0]));
-            assert_true(t.residual[i] <= 1e-6 * fabs(t.value[i]));
-            assert_close(cblas_dnrm2((int)n, v, 1), 1, 1e-12);
-            cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)n, 1, h, (int)n, v, 1, 0, image,
-                        1);
-            cblas_daxpy((int)n, -t.value[i], v, 1, image, 1);
-            assert_close(t.residual[i], cblas_dnrm2((int)n, image, 1), 1e-11 * fabs(expected[0]));
-            assert_close(t.gradient[i], cosine * cosine, 1e-12);
-            check_shares(archs[k].text, v, t.share + i * t.layers, t.layers);
-        }
+        assert_close(t.value[i], expected[i], 1e-9 * size);
+        assert_true(t.residual[i] <= 1e-6 * fabs(t.value[i]));
+        assert_close(cblas_dnrm2((int)n, v, 1), 1, 1e-12);
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)n, 1, h, (int)n, v, 1, 0, image, 1);
+        cblas_daxpy((int)n, -t.value[i], v, 1, image, 1);
+        assert_close(t.residual[i], cblas_dnrm2((int)n, image, 1), 1e-11 * size);
+        assert_close(t.gradient[i], cosine * cosine, 1e-12);
+        check_shares(archs[k].text, v, t.share + i * t.layers, t.layers);
     }
 }
 
-/* The most negative eigenvalues, in ascending order, with the residuals of the stored vectors. */
-TEST(test_smallest)
+TEST(test_against_dense)
 {
     for (size_t k = 0; k < ARCHS; k++) {
-        const char *name = archs[k].name;
-        size_t n = dimension(archs[k].text), negative = 0, i = 0;
-        double *h = dense_hessian(name, n), *expected = eigenvalues(n, h, true), *y;
-        double *image = hold(calloc(n, sizeof *image));
-        struct tables t;
+        const double *h = dense_hessian(archs[k].name, dimension(archs[k].text));
 
-        while (expected[negative] < 0)
-            negative++;
-        assert_true(negative > COUNT);
-        assert_runs("--eigenvectors %d --which smallest --tolerance 1e-6 --output e.h5 "
-                    "--precision f64 %s.h5",
-                    COUNT, name);
-        assert_shows("5 eigenvectors of smallest eigenvalue that were found");
-        y = read_vectors("e.h5", n, COUNT);
-        t = read_tables("e");
-        for (; i < COUNT; i++) {
-            const double *v = y + i * n;
-
-            assert_close(t.value[i], expected[i], 1e-9 * fabs(expected[n - 1]));
-            assert_true(t.residual[i] <= 1e-6 * fabs(t.value[i]));
-            cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)n, 1, h, (int)n, v, 1, 0, image,
-                        1);
-            cblas_daxpy((int)n, -t.value[i], v, 1, image, 1);
-            assert_close(t.residual[i], cblas_dnrm2((int)n, image, 1),
-                         1e-11 * fabs(expected[n - 1]));
-        }
+        check_rows(k, h, false);
+        check_rows(k, h, true);
     }
     assert_runs("--eigenvectors 2 --which smallest --json --output e.h5 bn+ce.h5");
     assert_shows("\"which\":\"smallest\"");
@@ -190,15 +160,12 @@ TEST(test_largest_of_all)
                     archs[i].name);
         t = read_tables("e");
         for (size_t k = 0; k < 3; k++) {
-            struct ks_h5_shape shape;
-            struct ks_h5 *h5;
-            double *found;
+            const double *found;
+            size_t n;
 
             assert_runs("--eigenvectors 1 --tolerance %g --output o.h5 --precision f64 %s.h5",
                         tolerances[k], archs[i].name);
-            assert_ok(ks_h5_open(file("o"), NULL, &h5));
-            found = read_table(h5, "/eigenvalue", &shape);
-            ks_h5_close(h5);
+            found = read_list(file("o"), "/eigenvalue", &n);
             if (!(fabs(*found) >= fabs(t.value[0]) / (1 + tolerances[k])))
                 fail_msg("%s, tolerance %g: %g, expected %g", archs[i].name, tolerances[k], *found,
                          t.value[0]);

@@ -364,7 +364,6 @@ TEST_IN_FOLDER(test_mixed)
     assert_false(ks_study_has_checkpoint(s, (struct ks_study_place){0, 0, 2}));
     assert_false(ks_study_has_checkpoint(s, (struct ks_study_place){2, 0, 3}));
     assert_int_equal(count_warnings(s, "mine/seed0: left out: 1 checkpoint after step 400"), 1);
-    ks_study_free(s);
     study_says("--status", "checkpoints  3/3  spectra  0/3  trained elsewhere");
     study_says("", "to do: 2 x train, 9 x analyze (0 of 11 jobs are done)");
     assert_said("mine (elsewhere)", 0);

@@ -38,7 +38,6 @@ TEST_IN_FOLDER(test_folders_are_found)
     assert_int_equal(ks_study_last_checkpoint(s, 0), 2);
     assert_false(ks_study_trains(s));
     assert_int_equal(count_warnings(s, "b/seed10/returns.csv: missing"), 1);
-    ks_study_free(s);
     write_study(
         "[study]\ntrained = elsewhere\nelsewhere = b\nseeds = 0 1\nsteps = 200\n[analyze]\n");
     s = read_study();
@@ -46,7 +45,6 @@ TEST_IN_FOLDER(test_folders_are_found)
     assert_int_equal(s->n_seeds, 2);
     assert_int_equal(s->n_checkpoints, 2);
     assert_int_equal(s->end, 200);
-    ks_study_free(s);
 }
 
 TEST_IN_FOLDER(test_refused_studies)
@@ -99,7 +97,6 @@ TEST_IN_FOLDER(test_names_in_groups)
     assert_string_equal(s->architecture[0].loss, "ce");
     assert_string_equal(s->architecture[1].normalization, "dense");
     assert_string_equal(s->architecture[1].loss, "mse");
-    ks_study_free(s);
 }
 
 /* What resembles a run or a checkpoint but has another name is warned about, in one line a folder;
@@ -149,7 +146,6 @@ TEST_IN_FOLDER(test_other_names)
     s = read_study();
     if (s->n_warnings > 0)
         fail_msg("a warning: %s", s->warning[0]);
-    ks_study_free(s);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         write_text(text_of("s/runs/toy/%s", odd[i]), "");
     for (size_t i = 0; i < 1000; i++)
@@ -160,7 +156,6 @@ TEST_IN_FOLDER(test_other_names)
         if (count_warnings(s, words[i]) != 1)
             fail_msg("no warning says '%s'", words[i]);
     assert_int_equal(s->n_warnings, ODD);
-    ks_study_free(s);
     write_study("[study]\ntrained = elsewhere\nelsewhere = b\nseeds = 0 1 3 4 5\n[analyze]\n");
     s = read_study();
     assert_int_equal(count_warnings(s,
@@ -168,7 +163,6 @@ TEST_IN_FOLDER(test_other_names)
                                     "found none; likewise 2 further"),
                      1);
     assert_int_equal(count_warnings(s, "b/seed7: left out: `seeds` of the study lacks it"), 1);
-    ks_study_free(s);
     /* nothing but what has other names */
     assert_int_equal(rename(scratch("s/runs/toy/c"), scratch("s/runs/c")), 0);
     write_study("[study]\ntrained = elsewhere\nenv = c\n[analyze]\n");
@@ -281,11 +275,9 @@ TEST_IN_FOLDER(test_bad_checkpoints)
                      1);
     assert_false(ks_study_has_checkpoint(s, (struct ks_study_place){0, 0, 1}));
     assert_true(ks_study_has_checkpoint(s, (struct ks_study_place){0, 0, 2}));
-    ks_study_free(s);
     write_text(run_path("a", 0, "step_000000200.h5"), "text");
     s = read_study();
     assert_int_equal(count_warnings(s, "a/seed0/step_000000200.h5: "), 1);
-    ks_study_free(s);
     assert_int_equal(unlink(scratch(run_path("a", 0, "step_000000200.h5"))), 0);
     assert_int_equal(symlink("nowhere", scratch(run_path("a", 0, "step_000000200.h5"))), 0);
     s = read_study();
@@ -293,7 +285,6 @@ TEST_IN_FOLDER(test_bad_checkpoints)
                                        "checkpoint is left out"),
                      1);
     assert_false(ks_study_has_checkpoint(s, (struct ks_study_place){0, 0, 1}));
-    ks_study_free(s);
     assert_int_equal(unlink(scratch(run_path("a", 0, "step_000000200.h5"))), 0);
     write_checkpoint("a", 0, 250, &same);
     assert_int_equal(rename(scratch(run_path("a", 0, "step_000000250.h5")),
@@ -301,13 +292,11 @@ TEST_IN_FOLDER(test_bad_checkpoints)
                      0);
     s = read_study();
     assert_int_equal(count_warnings(s, "step_000000200.h5: env_step: expected 200, found 250"), 1);
-    ks_study_free(s);
     assert_int_equal(rename(scratch(run_path("a", 1, "step_000000200.h5")),
                             scratch(run_path("a", 0, "step_000000200.h5"))),
                      0);
     s = read_study();
     assert_int_equal(count_warnings(s, "step_000000200.h5: seed: expected 0, found 1"), 1);
-    ks_study_free(s);
     write_checkpoint("a", 0, 200, &(struct sort){.minibatches = "some"});
     assert_int_equal(analyzer("s/runs/toy/a/seed0/step_000000200.h5"), 2);
     assert_complains("minibatches: expected fixed or fresh, found 'some'");

@@ -19,12 +19,7 @@ static double worst_eigenvalue, worst_gradient;
 
 static const char *golden(const char *name, const char *suffix)
 {
-    static char paths[4][1200];
-    static int turn;
-    char *path = paths[turn++ % 4];
-
-    snprintf(path, sizeof paths[0], "%s/%s%s", folder, name, suffix);
-    return path;
+    return text_of("%s/%s%s", folder, name, suffix);
 }
 
 static void keep_worst(const char *name, const char *what, double error, double bound,
@@ -40,13 +35,11 @@ static void check_products(const char *name, size_t n, const char *options, cons
                            struct precision *precision)
 {
     double *expected, *found;
-    char suffix[64];
     size_t k;
 
-    snprintf(suffix, sizeof suffix, ".%s.h5", stored);
     assert_runs("--apply %s --output hv.h5 %s --precision %s %s", golden(name, ".in.h5"), options,
                 precision->name, golden(name, ".ckpt.h5"));
-    assert_ok(ks_vectors_read(golden(name, suffix), n, &k, &expected));
+    assert_ok(ks_vectors_read(golden(name, text_of(".%s.h5", stored)), n, &k, &expected));
     assert_int_equal(k, VECTORS);
     found = read_vectors("hv.h5", n, VECTORS);
     for (size_t i = 0; i < VECTORS; i++)
@@ -115,11 +108,10 @@ static void check_lanczos(const char *name, size_t n, const double *eigenvalue)
 
 static void check(const char *name)
 {
-    double *eigenvalue, *gradient;
     size_t n;
+    const double *eigenvalue = read_list(golden(name, ".eig.h5"), "/eigenvalues", &n);
+    const double *gradient = read_list(golden(name, ".eig.h5"), "/gradient", &n);
 
-    eigenvalue = read_list(golden(name, ".eig.h5"), "/eigenvalues", &n);
-    gradient = read_list(golden(name, ".eig.h5"), "/gradient", &n);
     check_gradient(name, n, gradient, read_root_number(golden(name, ".eig.h5"), "loss"));
     check_operators(name, n);
     check_exact(name, n, eigenvalue);
@@ -131,33 +123,13 @@ TEST(test_golden)
     static const char *const needed[] = {"xqc",      "crossq",   "plain",       "layernorm",
                                          "smooth",   "residual", "hypersphere", "mixed",
                                          "quantile", "huber",    "projected"};
-    enum { NEEDED = sizeof needed / sizeof needed[0] };
-    static const char suffix[] = ".ckpt.h5";
-    DIR *list = opendir(FOLDER);
-    struct dirent *entry;
-    size_t done = 0, needed_done = 0;
+    size_t done;
 
-    if (!list) {
-        print_message("%s does not exist\n", FOLDER);
-        skip();
-    }
     assert_non_null(getcwd(folder, sizeof folder - sizeof FOLDER - 1));
     strcat(strcat(folder, "/"), FOLDER);
-    while ((entry = readdir(list))) {
-        size_t length = strlen(entry->d_name);
-        char name[64];
-
-        if (length < sizeof suffix || length > sizeof name ||
-            strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
-            continue;
-        snprintf(name, sizeof name, "%.*s", (int)(length - strlen(suffix)), entry->d_name);
-        check(name);
-        done++;
-        for (size_t i = 0; i < NEEDED; i++)
-            needed_done += strcmp(name, needed[i]) == 0;
-    }
-    closedir(list);
-    assert_int_equal(needed_done, NEEDED);
+    done = each_file(FOLDER, ".ckpt.h5", check);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        assert_int_equal(access(golden(needed[i], ".ckpt.h5"), R_OK), 0);
     assert_int_equal(products, 2 * done + 4);
     print_message("%zu checkpoints; largest errors: products %.1e (f64), %.1e (f32), gradient and "
                   "loss %.1e, eigenvalues %.1e of the largest\n",

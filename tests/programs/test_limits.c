@@ -15,28 +15,21 @@ enum { SECONDS = 60, DEADLINE_MET = 124 };
  * returns its exit status. It fails the test if the command takes too long. */
 __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
 {
-    char line[2048], here[1024] = "";
-    const char *folder = getenv("KS_BIN");
+    char line[2048];
     va_list values;
     int status;
 
     va_start(values, format);
     vsnprintf(line, sizeof line, format, values);
     va_end(values);
-    folder = folder ? folder : "build/bin";
-    if (folder[0] != '/')
-        assert_non_null(getcwd(here, sizeof here));
-    status = system(text_of(
-        "cd '%s'; kappascope='%s%s%s/kappascope'; export OMP_WAIT_POLICY=passive kappascope; "
-        "export train=$kappascope-train analyze=$kappascope-analyze plot=$kappascope-plot; "
-        "timeout %d sh -c '%s' >out.txt 2>err.txt",
-        scratch_folder, here, here[0] ? "/" : "", folder, SECONDS, line));
-    assert_true(WIFEXITED(status));
-    slurp(scratch("out.txt"), printed, sizeof printed);
-    slurp(scratch("err.txt"), complained, sizeof complained);
-    if (WEXITSTATUS(status) == DEADLINE_MET)
+    status = run_shell(
+        text_of("kappascope='%s'; export OMP_WAIT_POLICY=passive kappascope; "
+                "export train=$kappascope-train analyze=$kappascope-analyze plot=$kappascope-plot; "
+                "timeout %d sh -c '%s' >out.txt 2>err.txt",
+                program_path("kappascope"), SECONDS, line));
+    if (status == DEADLINE_MET)
         fail_msg("%s: does not end", line);
-    return WEXITSTATUS(status);
+    return status;
 }
 
 /* AddressSanitizer maps terabytes of address space and starts a process of its own. */
@@ -65,28 +58,37 @@ TEST(test_no_process)
     assert_complains("kappascope-inspect: ln+ce.h5: cannot start the reading process: ");
 }
 
+/* With each number of threads, a command works within each limit on the address space, or ends with
+ * one line, which should have these words, and the exit status 1. ends: how often it did which. */
+static void count_ends(const char *command, const size_t *threads, const size_t *limits,
+                       const char *words, size_t ends[2])
+{
+    ends[0] = ends[1] = 0;
+    for (; *limits; limits++)
+        for (size_t k = 0; threads[k]; k++) {
+            int code = shell("rm -rf run; ulimit -v %zu; export OMP_NUM_THREADS=%zu; %s", *limits,
+                             threads[k], command);
+
+            if (count(complained, "\n") != (code != 0) || code > 1 ||
+                strstr(complained, "make deps"))
+                fail_msg("%zu K, %zu threads: exit status %d, '%s'", *limits, threads[k], code,
+                         complained);
+            ends[code] += code == 0 || strstr(complained, words);
+        }
+}
+
 /* `kappascope` refuses a limit in which OpenBLAS cannot be loaded. */
 TEST(test_address_space)
 {
-    static const size_t limits[] = {60000,  100000, 150000,  200000,  250000, 300000,
+    static const size_t threads[] = {1, 4, 16, 0},
+                        limits[] = {60000,  100000, 150000,  200000,  250000, 300000,
                                     400000, 700000, 1200000, 3000000, 0};
-    size_t worked = 0, refused = 0;
+    size_t ends[2];
 
     skip_under_sanitizers();
-    for (size_t threads = 1; threads <= 16; threads *= 4)
-        for (const size_t *limit = limits; *limit; limit++) {
-            int code = shell(
-                "ulimit -v %zu; OMP_NUM_THREADS=%zu $kappascope analyze -q --order 5 ln+ce.h5",
-                *limit, threads);
-
-            if (count(complained, "\n") != (code != 0) || code > 1)
-                fail_msg("%zu K, %zu threads: exit status %d, '%s'", *limit, threads, code,
-                         complained);
-            worked += code == 0;
-            refused += code == 1 && strstr(complained, "expected a limit (ulimit -v) of at least");
-        }
-    assert_true(worked >= 6);
-    assert_true(refused >= 6);
+    count_ends("$kappascope analyze -q --order 5 ln+ce.h5", threads, limits,
+               "expected a limit (ulimit -v) of at least", ends);
+    assert_true(ends[0] >= 6 && ends[1] >= 6);
 }
 
 /* The limit that the message names is enough for OpenBLAS. */
@@ -110,45 +112,27 @@ TEST(test_least_address_space)
 
 TEST(test_address_space_of_training)
 {
-    static const size_t limits[] = {60000,  100000, 150000, 200000, 240000,  250000,
+    static const size_t threads[] = {1, 2, 0},
+                        limits[] = {60000,  100000, 150000, 200000, 240000,  250000,
                                     260000, 280000, 300000, 400000, 1000000, 0};
-    size_t worked = 0, refused = 0;
+    size_t ends[2];
 
     skip_under_sanitizers();
-    for (const size_t *limit = limits; *limit; limit++)
-        for (size_t threads = 1; threads <= 2; threads++) {
-            int code = shell("ulimit -v %zu; $kappascope train -q " PENDULUM
-                             "--set threads=%zu --out r%zu",
-                             *limit, threads, *limit);
-
-            if (count(complained, "\n") != (code != 0) || code > 1 ||
-                strstr(complained, "make deps"))
-                fail_msg("%zu K, %zu threads: exit status %d, '%s'", *limit, threads, code,
-                         complained);
-            worked += code == 0;
-            refused += code == 1;
-            assert_int_equal(shell("rm -rf r%zu", *limit), 0);
-        }
-    assert_true(worked >= 2);
-    assert_true(refused >= 4);
+    count_ends("$kappascope train -q " PENDULUM "--set threads=$OMP_NUM_THREADS --out run", threads,
+               limits, "", ends);
+    assert_true(ends[0] >= 2 && ends[1] >= 4);
 }
 
 /* Files that a program opens do not take the numbers of closed standard descriptors. */
 TEST(test_closed_descriptors)
 {
     static const char *const closed[] = {"<&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"};
-    unsigned char *expected, *found;
-    size_t size, same;
-
     assert_int_equal(shell("$train -q " PENDULUM "--out good"), 0);
     assert_int_equal(shell("cut -d, -f1-10 good/progress.csv >expected.txt"), 0);
-    expected = read_bytes(scratch("expected.txt"), &size);
     for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
         assert_int_equal(shell("$train " PENDULUM "--out r%zu %s", i, closed[i]), 0);
         assert_int_equal(shell("cut -d, -f1-10 r%zu/progress.csv >found.txt; rm -r r%zu", i, i), 0);
-        found = read_bytes(scratch("found.txt"), &same);
-        assert_int_equal(same, size);
-        assert_memory_equal(found, expected, size);
+        assert_same_files(scratch("found.txt"), scratch("expected.txt"));
     }
     assert_int_equal(shell("$analyze ln+ce.h5 <&- 2>&-"), 0);
     assert_int_equal(shell("rm -r good expected.txt found.txt"), 0);

@@ -44,13 +44,11 @@ static void write_shape(const struct shape *s)
 
     assert_true(child >= 0);
     if (child == 0) {
-        char text[512];
         struct ks_rng rng = ks_rng_start(51, 0);
         struct ks_checkpoint *c;
         size_t n;
 
-        snprintf(text, sizeof text, s->text, s->width, s->width);
-        c = random_critic(text, s->sizes, 50);
+        c = random_critic(text_of(s->text, s->width, s->width), s->sizes, 50);
         n = ks_networks_parameters(&c->critic);
         for (size_t e = 0; e < s->sizes.ensemble; e++)
             ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters,
@@ -98,17 +96,13 @@ enum { SLACK = 12 << 10, TIMES = 3 };
 
 static void check(const struct shape *s, const char *options, size_t base)
 {
-    char arguments[256];
-    size_t least;
+    const size_t least = least_memory(text_of("-q %s %s.h5", options, s->name));
 
-    snprintf(arguments, sizeof arguments, "-q %s %s.h5", options, s->name);
-    least = least_memory(arguments);
     for (size_t times = 1; times <= TIMES; times += TIMES - 1) {
-        size_t found;
+        const char *arguments = text_of("-q --memory %zuK %s %s.h5", times * least, options,
+                                        s->name);
+        const size_t found = peak(arguments);
 
-        snprintf(arguments, sizeof arguments, "-q --memory %zuK %s %s.h5", times * least, options,
-                 s->name);
-        found = peak(arguments);
         if (found > times * least + base + SLACK)
             fail_msg("%s: %zuK, and %zuK for a tiny checkpoint", arguments, found, base);
     }

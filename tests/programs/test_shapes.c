@@ -28,16 +28,15 @@ struct sizes {
 /* A critic of two layers with `width` units, in NAME.h5. */
 static void write_declared(const char *name, const struct sizes *s)
 {
-    char text[128];
     struct ks_h5 *h5;
 
-    snprintf(text, sizeof text, "dense %zu\nrelu\ndense 1\nloss mse\n", s->width);
     assert_ok(ks_h5_create(file(name), "kappascope-checkpoint", KS_H5_VERSION, &h5));
     ks_h5_group(h5, "/critic");
     ks_h5_group(h5, "/critic/00_dense");
     ks_h5_group(h5, "/critic/02_dense");
     ks_h5_group(h5, "/batch");
-    ks_h5_write_string(h5, "/critic", "arch", text);
+    ks_h5_write_string(h5, "/critic", "arch",
+                       text_of("dense %zu\nrelu\ndense 1\nloss mse\n", s->width));
     ks_h5_write_integer(h5, "/critic", "ensemble", (int64_t)s->ensemble);
     declare(h5->id, "/critic/00_dense/kernel", s->ensemble, s->in, s->width);
     declare(h5->id, "/critic/00_dense/bias", s->ensemble, s->width, 0);
@@ -105,22 +104,19 @@ TEST(test_small)
 /* If a file of vectors does not fit, the message names it and not the checkpoint. */
 TEST(test_vectors)
 {
+    struct ks_h5 h5;
     hid_t id;
 
     write_declared("small", &(struct sizes){1, 3, 4, 5, 6});
     id = H5Fcreate(file("many"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     declare(id, "/vector", 1000000000000000, 43, 0);
-    {
-        struct ks_h5 h5 = {.path = (char *)(uintptr_t)scratch("many.h5"), .id = id};
-
-        ks_h5_write_string(&h5, "/", "format", "kappascope-vector");
-        ks_h5_write_integer(&h5, "/", "version", 1);
-        assert_ok(h5.status);
-    }
+    h5 = (struct ks_h5){.path = (char *)(uintptr_t)scratch("many.h5"), .id = id};
+    ks_h5_write_string(&h5, "/", "format", "kappascope-vector");
+    ks_h5_write_integer(&h5, "/", "version", 1);
+    assert_ok(h5.status);
     H5Fclose(id);
     assert_int_equal(analyzer("-q --memory 500M --apply many.h5 --output o.h5 small.h5"), 1);
-    if (!strstr(complained, "analyze: many.h5: --memory: expected at least "))
-        fail_msg("'%s'", complained);
+    assert_complains("analyze: many.h5: --memory: expected at least ");
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -32,7 +32,8 @@ static void fill_input(const double *eigenvalue, struct ks_rng *rng, double *x)
 static void save_linear(const char *name, const double *eigenvalue, size_t minibatches, bool equal)
 {
     const struct critic_sizes sizes = {equal ? 2 : 1, N, minibatches, N, N};
-    struct ks_checkpoint *c = random_critic("dense 1 bias=no\nloss mse\n", sizes, 7);
+    struct ks_checkpoint *c = keep_checkpoint(
+        random_critic("dense 1 bias=no\nloss mse\n", sizes, 7));
     struct ks_rng rng = ks_rng_start(11, 0);
 
     for (size_t i = 0; i < minibatches; i++)
@@ -115,14 +116,12 @@ TEST(test_stopping)
 TEST(test_trace_of_a_twin)
 {
     static const char PATH[] = "../shared/cases/files/trace75.h5";
-    unsigned char *bytes;
     double truth;
-    size_t n, missed = 0;
+    size_t missed = 0;
 
     if (access(PATH, R_OK) != 0)
         skip();
-    bytes = read_bytes(PATH, &n);
-    write_bytes(scratch("trace75.h5"), bytes, n);
+    copy_file(PATH, scratch("trace75.h5"));
     truth = statistic_of("trace75", "-q --exact --precision f64", "trace");
     for (size_t seed = 0; seed < 60; seed++)
         missed += !holds(spectrum("trace75", text_of("-q --tolerance trace=0.2 --seed %zu", seed)),

@@ -41,13 +41,10 @@ TEST_IN_FOLDER(test_list)
     assert_int_equal(run_here("kappascope-train", "--list"), 0);
     assert_int_equal(strncmp(file_text("said"), "Environments ", 13), 0);
     for (size_t i = 0; ks_env_about(i, &about); i++) {
-        char name[64];
-        const char *row;
+        const char *row = strstr(file_text("said"), text_of("\n  %s ", about.name));
         size_t observations, actions;
         double step;
 
-        snprintf(name, sizeof name, "\n  %s ", about.name);
-        row = strstr(file_text("said"), name);
         assert_non_null(row);
         assert_int_equal(sscanf(row, "%*s %zu %zu %lf", &observations, &actions, &step), 3);
         if (strcmp(about.suite, suite) != 0) { /* the heading stands in the line before */
@@ -113,28 +110,24 @@ TEST_IN_FOLDER(test_study_program_writes_nothing)
         {"--jobs=0", "'0'"},
         {"--jobs few", "'few'"},
         {"--jobs 65537", "'65537'"}}; /* make would block: its pipe holds 65536 bytes */
-    char text[1024];
 
     start();
     for (size_t i = 0; i < sizeof studies / sizeof *studies; i++) {
-        snprintf(text, sizeof text, "[study]\n%s", studies[i][0]);
-        write_text("some.study", text);
+        write_text("some.study", text_of("[study]\n%s", studies[i][0]));
         for (int dry = 0; dry < 2; dry++) {
             run_study(dry ? "--dry-run" : "", 2);
             assert_said(studies[i][1], 1);
         }
     }
     write_text("some.study", GOOD);
-    snprintf(text, sizeof text, "%s --dry-run --out \"`printf 'a\\nb'`\"", scratch("some.study"));
-    run_says("kappascope-study", text, 2, "--out: expected no control characters, found 'a\\x0ab'",
-             1);
+    run_says("kappascope-study",
+             text_of("%s --dry-run --out \"`printf 'a\\nb'`\"", scratch("some.study")), 2,
+             "--out: expected no control characters, found 'a\\x0ab'", 1);
     run_says("kappascope-study", "--dry-run \"`printf 'a\\nb.study'`\"", 2,
              "the study's path: expected no control characters, found 'a\\x0ab.study'", 1);
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
-        snprintf(text, sizeof text, "--jobs: expected an integer from 1 to 4096, found %s",
-                 jobs[i][1]);
         run_study(jobs[i][0], 2);
-        assert_said(text, 1);
+        assert_said(text_of("--jobs: expected an integer from 1 to 4096, found %s", jobs[i][1]), 1);
     }
     says("--dry-run --quiet", 0, "--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);
@@ -160,12 +153,10 @@ TEST_IN_FOLDER(test_slurm_options)
 /* The text of GOOD with one line replaced. */
 static const char *changed(const char *line, const char *by)
 {
-    static char text[1024];
     const char *at = strstr(GOOD, line);
 
     assert_non_null(at);
-    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - GOOD), GOOD, by, at + strlen(line));
-    return text;
+    return text_of("%.*s%s%s", (int)(at - GOOD), GOOD, by, at + strlen(line));
 }
 
 /* --status names the tasks that squeue lists for the folder; until they have ended, no other
@@ -284,20 +275,16 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
     static const char *const spectra[] = {
         "step_000000200.spectrum.h5", "step_000000200.a.spectrum.h5",
         "step_000000200.b.spectrum.h5", "step_000000200.c.spectrum.h5"};
-    char text[1024];
 
     start();
-    snprintf(text, sizeof text, "%s%s", GOOD, further);
-    write_text("out/folder/study.study", text);
-    for (size_t i = 0; i < 4; i++) {
+    write_text("out/folder/study.study", text_of("%s%s", GOOD, further));
+    for (size_t i = 0; i < 4; i++)
         write_spectrum_at(text_of("out/folder/runs/dog-trot/dense+mse/seed1/%s", spectra[i]),
                           &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
-    }
-    write_text("some.study", text);
+    copy_file(scratch("out/folder/study.study"), scratch("some.study"));
     says("--status", 0, "3 of 72 spectra", 8);
-    snprintf(text, sizeof text, "%s[analyze c]\n[analyze b]\norder = 4\n[analyze a]\norder = 5\n",
-             GOOD);
-    write_text("some.study", text);
+    write_text("some.study",
+               text_of("%s[analyze c]\n[analyze b]\norder = 4\n[analyze a]\norder = 5\n", GOOD));
     says("--status", 0,
          "the options of [analyze a] have changed: all its spectra would be computed again\n", 9);
     assert_said("2 of 96 spectra", 9);
@@ -334,11 +321,12 @@ TEST_IN_FOLDER(test_as_many_jobs_as_there_are)
 /* The next study removes temporary files of a killed one. */
 TEST_IN_FOLDER(test_leftovers)
 {
-    char name[64], path[128];
+    const char *path;
+    char name[64];
 
     start();
     name_leftover(scratch("new"), name);
-    snprintf(path, sizeof path, "out/folder/%s", name);
+    path = text_of("out/folder/%s", name);
     write_text(path, "x");
     run_without_make("");
     assert_false(exists(path));

@@ -53,34 +53,26 @@ static void set_order(const char *folder, char digit)
 static const char *run_file(const char *folder, const char *run_name, const char *step,
                             const char *ending)
 {
-    static char names[4][256];
-    static int turn;
-    char *name = names[turn++ % 4];
-
-    snprintf(name, 256, "%s/runs/cartpole-balance/%s/%s%s%s", folder, run_name, step ? "step_" : "",
-             step ? step : "", ending);
-    return name;
+    return text_of("%s/runs/cartpole-balance/%s/%s%s%s", folder, run_name, step ? "step_" : "",
+                   step ? step : "", ending);
 }
 
 /* Both studies have the same spectra and returns, bit for bit. */
 static void assert_same_run(const char *a, const char *b, const char *run_name)
 {
     static const char *const endings[] = {".spectrum.h5", ".xqc.spectrum.h5"};
-    static char first[1 << 16];
-    char name[64];
 
     for (size_t i = 0; i < 2 * STEPS; i++) {
-        struct ks_spectrum *x = NULL, *y = NULL;
+        struct ks_spectrum *x = read_spectrum(
+                               scratch(run_file(a, run_name, steps[i / 2], endings[i % 2]))),
+                           *y = read_spectrum(
+                               scratch(run_file(b, run_name, steps[i / 2], endings[i % 2])));
 
-        x = read_spectrum(scratch(run_file(a, run_name, steps[i / 2], endings[i % 2])));
-        y = read_spectrum(scratch(run_file(b, run_name, steps[i / 2], endings[i % 2])));
         assert_int_equal(x->order, y->order);
         assert_memory_equal(x->ritz, y->ritz, x->probes * x->order * sizeof *x->ritz);
     }
-    snprintf(name, sizeof name, "%s/tables/returns.csv", a);
-    snprintf(first, sizeof first, "%s", file_text(name));
-    snprintf(name, sizeof name, "%s/tables/returns.csv", b);
-    assert_string_equal(file_text(name), first);
+    assert_same_files(scratch(text_of("%s/tables/returns.csv", a)),
+                      scratch(text_of("%s/tables/returns.csv", b)));
 }
 
 /* A study run in stages, to which a seed and an architecture are added, gives the same results as
@@ -117,20 +109,14 @@ static void remove_checkpoints(const char *folder)
 /* The study is refused, and nothing is removed or written. */
 static void assert_refused(const char *folder, const char *words)
 {
-    static char before[1 << 16];
-    char name[64], command[256];
+    const char *name = text_of("%s/study.study", folder), *before = file_text(name);
+    const char *find = text_of("find %s/runs -type f", scratch(folder));
 
-    snprintf(name, sizeof name, "%s/study.study", folder);
-    snprintf(before, sizeof before, "%s", file_text(name));
-    snprintf(command, sizeof command, "find %s/runs -type f >%s", scratch(folder),
-             scratch("before"));
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(text_of("%s >%s", find, scratch("before"))), 0);
     assert_int_equal(run_study(folder, "-q"), 2);
     assert_said(words, 1);
     assert_string_equal(file_text(name), before);
-    snprintf(command, sizeof command, "find %s/runs -type f | diff %s - >&2", scratch(folder),
-             scratch("before"));
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(text_of("%s | diff %s - >&2", find, scratch("before"))), 0);
     assert_int_equal(run_study(folder, "-q --dry-run"), 0);
     assert_said("# without --retrain this is refused: train cartpole-balance/", 0);
     assert_int_equal(run_study(folder, "-q --dry-run --retrain"), 0);
@@ -143,7 +129,7 @@ static void assert_refused(const char *folder, const char *words)
  * that kept them. */
 TEST_IN_FOLDER(test_removed_checkpoints)
 {
-    static char table[1 << 16];
+    const char *table;
 
     draw_nothing();
     set_study("r", "", "0", "stop = 300\n");
@@ -166,7 +152,7 @@ TEST_IN_FOLDER(test_removed_checkpoints)
     assert_int_equal(run_study("r", ""), 0);
     remove_checkpoints("r");
     says("r", "--status", "checkpoints  0/5  spectra 10/10  finished\n", 2);
-    snprintf(table, sizeof table, "%s", file_text("r/tables/checkpoints.csv"));
+    table = file_text("r/tables/checkpoints.csv");
     assert_int_equal(run_here("kappascope-plot", scratch("r")), 0);
     assert_string_equal(file_text("r/tables/checkpoints.csv"), table);
     set_study("straight", "", "0", "");
@@ -192,17 +178,14 @@ TEST_IN_FOLDER(test_removed_checkpoints)
 static void interrupt(const char *folder, const char *file, int signal_number)
 {
     const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
-    char program[512], study[512], out[512];
-    pid_t child;
+    const pid_t child = fork();
     int result;
 
-    snprintf(program, sizeof program, "%s/kappascope-study", bin);
-    snprintf(study, sizeof study, "%s.study", scratch(folder));
-    snprintf(out, sizeof out, "--out=%s", scratch(folder));
-    child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        execl(program, program, "-q", "-j2", study, out, (char *)NULL);
+        execl(text_of("%s/kappascope-study", bin), "kappascope-study", "-q", "-j2",
+              text_of("%s.study", scratch(folder)), text_of("--out=%s", scratch(folder)),
+              (char *)NULL);
         _exit(127);
     }
     for (int i = 0; i < 2000 && !exists(file); i++)
@@ -271,13 +254,13 @@ static const char *said_commands(void)
  * stay the same. */
 TEST_IN_FOLDER(test_forecast)
 {
-    static char commands[1 << 16];
+    const char *commands;
 
     draw_nothing();
     set_study("f", "", "0", "");
     assert_int_equal(run_study("f", "--dry-run --quiet"), 0);
     assert_null(strchr(file_text("said"), '#'));
-    snprintf(commands, sizeof commands, "%s", said_commands());
+    commands = said_commands();
     assert_int_equal(run_study("f", "--dry-run"), 0);
     assert_string_equal(said_commands(), commands);
     assert_said("# to do: 1 of 1 trainings, 10 of 10 spectra\n", 0);
@@ -325,12 +308,12 @@ TEST_IN_FOLDER(test_damaged_spectra)
     static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
     const char *damaged = "runs/cartpole-balance/bn+ce/seed0/step_000000100.spectrum.h5";
     char file[3][256], sha[65], again[65];
-    static char table[1 << 16];
+    const char *table;
 
     draw_nothing();
     set_study("s", "", "0 1", "stop = 200\n");
     assert_int_equal(run_study("s", ""), 0);
-    snprintf(table, sizeof table, "%s", file_text("s/tables/summary.csv"));
+    table = file_text("s/tables/summary.csv");
     snprintf(file[0], 256, "s/%s", damaged);
     snprintf(file[1], 256, "%s", run_file("s", "bn+ce/seed0", steps[1], ".xqc.spectrum.h5"));
     snprintf(file[2], 256, "%s", run_file("s", "bn+ce/seed1", steps[1], ".spectrum.h5"));

@@ -278,11 +278,15 @@ class TestBatches(ImportTest):
         self.refused(e, "w.npz", "b.npz: gradient_norm: minibatch 0")
         e.batch["gradient_norm"] = e.batch["gradient_norm"][:, None]
         e.write()
-        self.refused(e, "w.npz", "gradient_norm: expected a number for each of 3")
+        self.refused(
+            e, "w.npz", "gradient_norm: expected [3], or those of the first minibatch alone, found [1, 1]"
+        )
         e.batch["gradient_norm"] = np.array([norm])
         e.batch["output"] = output.reshape(MINIBATCHES, 1, ENSEMBLE * ROWS, 1)
         e.write()
-        self.refused(e, "w.npz", "output: expected 3 minibatches (or the first")
+        self.refused(
+            e, "w.npz", "output: expected [3, 6, 2, 1], or those of the first minibatch alone, found"
+        )
         e.batch["output"] = output
         for q in ("q9", "q10"):
             e.files[f"{q}.02_dense.kernel"] = e.files[f"{q}.02_dense.kernel"].T

@@ -100,7 +100,7 @@ static void read_label(const char *group, const char *text, struct label *label)
 static struct figure *read_figure(const char *name)
 {
     static struct figure f;
-    char *svg = file_bytes(text_of("figures/%s.svg", name), NULL), *text = svg, *group = svg, *at;
+    char *svg = file_text(text_of("figures/%s.svg", name)), *text = svg, *group = svg, *at;
 
     f = (struct figure){.n = 0};
     snprintf(f.name, sizeof f.name, "%s", name);

@@ -8,7 +8,7 @@ static size_t count(const char *figure, const char *text)
     char *svg;
     size_t n = 0;
 
-    svg = file_bytes(text_of("figures/%s.svg", figure), NULL);
+    svg = file_text(text_of("figures/%s.svg", figure));
     for (const char *at = svg; (at = strstr(at, text)) != NULL; at += strlen(text))
         n++;
     return n;
@@ -19,13 +19,12 @@ static size_t count(const char *figure, const char *text)
 static void make_pair(const char *seeds, size_t n, const char *more, const char *const *analyses)
 {
     static const char *const architectures[] = {"bn+wn+ce", "ln+wn+ce"};
-    char text[1024];
 
-    snprintf(text, sizeof text,
-             "[study]\nenv = toy\narchitectures = bn+wn+ce ln+wn+ce\nseeds = %s\nsteps = 12\n%s"
-             "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
-             seeds, more);
-    write_text("study.study", text);
+    write_text("study.study",
+               text_of("[study]\nenv = toy\narchitectures = bn+wn+ce ln+wn+ce\nseeds = %s\n"
+                       "steps = 12\n%s[train]\ncheckpoints = 3\nrandom_steps = 1\n"
+                       "evaluations = 2\n",
+                       seeds, more));
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0; i < n; i++) {
             for (size_t k = 0; k <= CHECKPOINTS; k++)
@@ -33,11 +32,11 @@ static void make_pair(const char *seeds, size_t n, const char *more, const char 
                     write_spectrum(&(struct place){architectures[a], i, STEP[k],
                                                    *analyses[s] ? analyses[s] : NULL},
                                    a == 0 ? 100 : 1e4, false);
-            snprintf(text, sizeof text,
-                     "env_step,update,return_mean,updates_per_second,critic_param_norm\n"
-                     "0,0,5,nan,2\n6,4,6,3,3\n12,10,%zu,3,4\n",
-                     100 * (a + 1) + i);
-            write_returns(architectures[a], i, text);
+            write_returns(
+                architectures[a], i,
+                text_of("env_step,update,return_mean,updates_per_second,critic_param_norm\n"
+                        "0,0,5,nan,2\n6,4,6,3,3\n12,10,%zu,3,4\n",
+                        100 * (a + 1) + i));
         }
 }
 
@@ -176,7 +175,7 @@ TEST_IN_STUDY(test_crosses_behind_marks)
     draw_svg_alone("");
     make_pair("0", 1, "", standard);
     draw_with_moved("1", "0");
-    svg = file_bytes("figures/kappa_return.svg", NULL);
+    svg = file_text("figures/kappa_return.svg");
     for (at = svg; (mark = strstr(at + 1, "-gpPt1' transform=")) != NULL;)
         at = mark; /* the last one */
     assert_true(at != svg);
@@ -211,18 +210,14 @@ TEST_IN_STUDY(test_paper_analysis)
 /* Runs with one seed. */
 static void make_runs(const char *list, const char *const *architectures)
 {
-    char text[512];
-
-    snprintf(text, sizeof text,
-             "[study]\nenv = toy\narchitectures = %s\nseeds = 0\nsteps = 12\n"
-             "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
-             list);
-    write_text("study.study", text);
+    write_text("study.study",
+               text_of("[study]\nenv = toy\narchitectures = %s\nseeds = 0\nsteps = 12\n"
+                       "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
+                       list));
     for (size_t a = 0; architectures[a]; a++) {
         for (size_t k = 0; k <= CHECKPOINTS; k++)
             write_spectrum(&(struct place){architectures[a], 0, STEP[k], NULL}, 100, false);
-        snprintf(text, sizeof text, RETURNS, 100);
-        write_returns(architectures[a], 0, text);
+        write_returns(architectures[a], 0, text_of(RETURNS, 100));
     }
 }
 

@@ -247,19 +247,17 @@ TEST_IN_STUDY(test_norms)
 /* A study of this task without spectra whose run is over. */
 static void make_task_study(const char *architecture, const char *critic, const char *actor)
 {
-    char text[512], path[128];
+    const char *folder = text_of("runs/cartpole-swingup/%s/seed0", architecture);
 
-    snprintf(text, sizeof text,
-             "[study]\nenv = cartpole-swingup\narchitectures = %s\nseeds = 0\nsteps = 12\n"
-             "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
-             architecture);
-    write_text("study.study", text);
-    snprintf(text, sizeof text,
-             "{\"state\": \"finished\", \"critic\": \"%s\", \"actor\": \"%s\"}\n", critic, actor);
-    snprintf(path, sizeof path, "runs/cartpole-swingup/%s/seed0/run.json", architecture);
-    write_text(path, text);
-    snprintf(path, sizeof path, "runs/cartpole-swingup/%s/seed0/progress.csv", architecture);
-    write_text(path,
+    write_text("study.study",
+               text_of("[study]\nenv = cartpole-swingup\narchitectures = %s\nseeds = 0\n"
+                       "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
+                       "evaluations = 2\n",
+                       architecture));
+    write_text(text_of("%s/run.json", folder),
+               text_of("{\"state\": \"finished\", \"critic\": \"%s\", \"actor\": \"%s\"}\n", critic,
+                       actor));
+    write_text(text_of("%s/progress.csv", folder),
                "env_step,update,return_mean,updates_per_second\n0,0,5,nan\n6,10,7,5\n12,40,9,10\n");
 }
 

@@ -14,6 +14,8 @@
 enum { STEPS = 11, LAST = STEPS - 1 }; /* 0, 100,000, ..., 1,000,000 */
 
 /* Scores of the given tasks (n = 0: of all tasks) at their common steps. */
+RELEASES(free_table, ks_score_table_free)
+
 static struct ks_score_table *read_scores(const char *path, size_t n, const char *const *tasks,
                                           bool normalize)
 {
@@ -27,7 +29,7 @@ static struct ks_score_table *read_scores(const char *path, size_t n, const char
     assert_ok(ks_score_rows_add_csv(path, &rows));
     assert_ok(ks_score_table_new(&rows, &query, &table));
     ks_score_rows_free(&rows);
-    return table;
+    return hold_object(table, free_table);
 }
 
 /* The tasks of these groups (one bit for each group) that can be normalized, into tasks
@@ -183,7 +185,6 @@ TEST(test_each_task)
             assert_ok(ks_score_normalize(range, iqm.value, &normalized));
             assert_digits(task, normalized, table[i].normalized, 6);
         }
-        ks_score_table_free(raw);
     }
 }
 
@@ -197,7 +198,6 @@ TEST(test_each_task_from_pixels)
         assert_close(raw->step[raw->n_steps - 1], strncmp(task, "humanoid", 8) ? 3e6 : 3e7, 0);
         assert_int_equal(raw->n_runs, strcmp(task, "reach_duplo") ? 10 : 9);
         assert_digits(task, ks_iqm(raw->n_runs, last), pixels[i].iqm, 4);
-        ks_score_table_free(raw);
     }
 }
 
@@ -250,7 +250,6 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
     assert_digits(name, mean, expected[3], 6);
     assert_estimate(name, area, (struct ks_estimate){expected[4], {expected[5], expected[6]}}, 6);
     check_suite(name, tasks, expected);
-    ks_score_table_free(t);
 }
 
 /* IQM and its interval, mean, area and its interval. */
@@ -306,7 +305,6 @@ TEST(test_curves)
         assert_ok(ks_iqm_curve(&scores, 0, 0, curve, NULL));
         for (size_t k = 0; k < STEPS; k++)
             assert_digits("curve", curve[k].value, curves[c].iqm[k], 6);
-        ks_score_table_free(t);
     }
 }
 
@@ -333,7 +331,6 @@ TEST(test_bounds_of_the_task_without_range)
         assert_digits("IQM", curve[LAST], iqm[high], 6);
         assert_digits("area", ks_curve_area(STEPS, t->step, curve), expected_area[high], 6);
     }
-    ks_score_table_free(t);
 }
 
 TEST(test_profile)
@@ -358,7 +355,6 @@ TEST(test_profile)
         assert_estimate("profile", runs[k], expected[k], 6);
         assert_digits("task means", means[k].value, expected_means[k], 6);
     }
-    ks_score_table_free(t);
 }
 
 /* --- dog-trot alone: what the area is not, and one system against itself at other steps --- */
@@ -382,7 +378,6 @@ TEST(test_other_areas)
     assert_digits("mean over evaluations", mean, 0.643261, 6);
     assert_digits("seed 1 at 300k", 1000 * curve[3].in.lower, 452.868, 3);
     assert_digits("seed 1 at 300k", 1000 * curve[3].in.upper, 577.673, 3);
-    ks_score_table_free(t);
 }
 
 /* Drawing runs independently at every step gives a wrong interval of the area; the bootstrap must
@@ -411,7 +406,6 @@ TEST(test_area_of_runs_that_do_not_exist)
     qsort(area, KS_BOOTSTRAP_RESAMPLES, sizeof *area, ks_ascending);
     assert_digits("low", ks_quantile(KS_BOOTSTRAP_RESAMPLES, area, 0.05), 0.6497, 4);
     assert_digits("high", ks_quantile(KS_BOOTSTRAP_RESAMPLES, area, 0.95), 0.6713, 4);
-    ks_score_table_free(t);
 }
 
 TEST(test_improvement)
@@ -429,5 +423,4 @@ TEST(test_improvement)
     assert_close(p.value, 0.66, 1e-12);
     assert_close(p.in.lower, 0.4495, 1e-9);
     assert_close(p.in.upper, 0.85, 1e-9);
-    ks_score_table_free(t);
 }

@@ -58,14 +58,11 @@ TEST_IN_STUDY(test_variants)
 {
     const struct ks_csv *csv;
     struct outcome *o;
-    char text[1024];
-    size_t at;
 
-    at = (size_t)snprintf(text, sizeof text,
-                          "[variant alone]\narchitecture = bn+ce\nutd = 3\n"
-                          "[variant changed]\narchitecture = bn+wn+ce\nbatch = 32\nutd = 4\n");
-    snprintf(text + at, sizeof text - at, STUDY, "");
-    write_text("study.study", text);
+    write_text("study.study",
+               text_of("[variant alone]\narchitecture = bn+ce\nutd = 3\n"
+                       "[variant changed]\narchitecture = bn+wn+ce\nbatch = 32\nutd = 4\n%s",
+                       text_of(STUDY, "")));
     write_variant("alone", "bn+ce");
     write_variant("changed", "bn+wn+ce");
     o = outcome_new(0);

@@ -39,25 +39,20 @@ static void says(int status, const char *arguments, const char *words, size_t li
 
 TEST_IN_FOLDER(test_table)
 {
-    char expected[1024];
-
     write_text("hand.csv", HAND);
     assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q"), 0);
-    snprintf(expected, sizeof expected,
-             "%sx,dm_control,2,4,0,400,3,0.7,-,-,0.48125,-,-\n"
-             "x,dm_control-easy,1,2,0,400,3,0.9,-,-,0.71875,-,-\n"
-             "x,dm_control-hard,1,2,0,400,3,0.4,-,-,0.25625,-,-\n"
-             "x,total,2,4,0,400,3,0.7,-,-,0.48125,-,-\n",
-             HEADER);
-    assert_string_equal(file_text("said"), expected);
+    assert_string_equal(file_text("said"),
+                        text_of("%sx,dm_control,2,4,0,400,3,0.7,-,-,0.48125,-,-\n"
+                                "x,dm_control-easy,1,2,0,400,3,0.9,-,-,0.71875,-,-\n"
+                                "x,dm_control-hard,1,2,0,400,3,0.4,-,-,0.25625,-,-\n"
+                                "x,total,2,4,0,400,3,0.7,-,-,0.48125,-,-\n",
+                                HEADER));
     says(0, "%s/hand.csv --csv --resamples 0 -q --every 200",
          "x,total,2,4,0,400,2,0.7,-,-,0.425,-,-\n", 5);
     assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q --raw"), 0);
-    snprintf(expected, sizeof expected,
-             "%sx,dog-run,1,2,0,400,3,400,-,-,256.25,-,-\n"
-             "x,hopper-hop,1,2,0,400,3,900,-,-,718.75,-,-\n",
-             HEADER);
-    assert_string_equal(file_text("said"), expected);
+    assert_string_equal(file_text("said"), text_of("%sx,dog-run,1,2,0,400,3,400,-,-,256.25,-,-\n"
+                                                   "x,hopper-hop,1,2,0,400,3,900,-,-,718.75,-,-\n",
+                                                   HEADER));
 }
 
 /* With two seeds a task, resamples of dog-run's last step are .2, .4 and .6: so are the ends of its
@@ -110,22 +105,16 @@ TEST_IN_FOLDER(test_systems)
 /* A study of one task with two seeds; `hidden`: a setting. */
 static void write_study(const char *env, int hidden)
 {
-    char name[128], text[512];
-
-    snprintf(name, sizeof name, "%s/study.study", env);
-    snprintf(text, sizeof text,
-             "[study]\nenv = %s\narchitectures = bn+ce\nseeds = 0..1\nsteps = 1000\n"
-             "[train]\nhidden = %d\nrandom_steps = 100\ncheckpoints = 2\nevaluations = 2\n",
-             env, hidden);
-    write_text(name, text);
-    for (int seed = 0; seed < 2; seed++) {
-        snprintf(name, sizeof name, "%s/runs/%s/bn+ce/seed%d/progress.csv", env, env, seed);
-        snprintf(text, sizeof text,
-                 "env_step,update,return_mean,success\n0,0,0,0\n500,9,%d,0.5\n500,9,,\n"
-                 "750,9,,\n1000,19,%d,0.%d\n",
-                 100 + 200 * seed, 400 + 200 * seed, 5 + 5 * seed);
-        write_text(name, text);
-    }
+    write_text(
+        text_of("%s/study.study", env),
+        text_of("[study]\nenv = %s\narchitectures = bn+ce\nseeds = 0..1\nsteps = 1000\n"
+                "[train]\nhidden = %d\nrandom_steps = 100\ncheckpoints = 2\nevaluations = 2\n",
+                env, hidden));
+    for (int seed = 0; seed < 2; seed++)
+        write_text(text_of("%s/runs/%s/bn+ce/seed%d/progress.csv", env, env, seed),
+                   text_of("env_step,update,return_mean,success\n0,0,0,0\n500,9,%d,0.5\n500,9,,\n"
+                           "750,9,,\n1000,19,%d,0.%d\n",
+                           100 + 200 * seed, 400 + 200 * seed, 5 + 5 * seed));
 }
 
 /* dog-run: 0, .2, .5; myo-reach by success, of which the second run ends at 0.10: 0, .5, .3. */
@@ -226,12 +215,11 @@ TEST_IN_FOLDER(test_refusals)
     write_text("quoted.csv", "env,seed,step,score\n\"dog-run\",0,0,1\n");
     write_text("headless.csv", "dog-run,0,0,1\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char arguments[256];
         bool has_out = strstr(cases[i].arguments, "--out") != NULL;
 
-        snprintf(arguments, sizeof arguments, "%s %s", cases[i].arguments,
-                 has_out ? "--resamples 0 -q" : "--out %s/out");
-        assert_int_equal(scores(arguments), 2);
+        assert_int_equal(scores(text_of("%s %s", cases[i].arguments,
+                                        has_out ? "--resamples 0 -q" : "--out %s/out")),
+                         2);
         assert_said(cases[i].words, 1);
         assert_false(exists("out"));
     }

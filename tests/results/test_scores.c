@@ -34,12 +34,14 @@ static void assert_refused(const struct ks_score_query *query, const char *words
     assert_null(table);
 }
 
+RELEASES(free_table, ks_score_table_free)
+
 static struct ks_score_table *read_scores(const struct ks_score_query *query)
 {
     struct ks_score_table *table;
 
     assert_ok(make_table(query, &table));
-    return table;
+    return hold_object(table, free_table);
 }
 
 static void check_size(const struct ks_score_query *query, size_t runs, size_t steps,
@@ -50,7 +52,6 @@ static void check_size(const struct ks_score_query *query, size_t runs, size_t s
     assert_int_equal(t->n_runs, runs);
     assert_int_equal(t->n_steps, steps);
     assert_int_equal(t->dropped, dropped);
-    ks_score_table_free(t);
 }
 
 /* --- random and target scores --- */
@@ -140,7 +141,6 @@ TEST(test_order)
     scores = ks_score_table_scores(t);
     assert_int_equal(scores.strata, 2);
     assert_ptr_equal(scores.value, t->value);
-    ks_score_table_free(t);
 }
 
 TEST(test_selected_tasks)
@@ -157,7 +157,6 @@ TEST(test_selected_tasks)
     assert_int_equal(t->n_tasks, 2);
     assert_close(t->value[0], 0.5, 0);
     assert_close(t->value[1], 0.1, 1e-15);
-    ks_score_table_free(t);
     query.tasks = unknown;
     assert_refused(&query, "no scores of the task 'x'");
     query.n_tasks = 0; /* all tasks; one of them has no known random and target score */
@@ -165,7 +164,6 @@ TEST(test_selected_tasks)
     query.normalize = false; /* raw scores need no random and target scores */
     t = read_scores(&query);
     assert_int_equal(t->n_tasks, 3);
-    ks_score_table_free(t);
 }
 
 TEST(test_scores_that_are_not_finite)
@@ -181,7 +179,6 @@ TEST(test_scores_that_are_not_finite)
     assert_int_equal(t->n_runs, 1);
     assert_int_equal(t->dropped, 2);
     assert_close(t->value[1], 2, 0);
-    ks_score_table_free(t);
     /* a NaN score would remove its task from the pooled scores */
     write_scores("s,a,0,0,nan\ns,b,0,0,1\n");
     assert_refused(&query, "scores.csv: a, s: no run has all its scores");
@@ -205,7 +202,6 @@ TEST(test_missing_steps)
     assert_int_equal(t->n_steps, 2);
     assert_close(t->step[1], 100, 0);
     assert_close(t->value[3], 5, 0);
-    ks_score_table_free(t);
     query.common_grid = false;
     query.every = 100; /* a coarser grid, which all runs have */
     check_size(&query, 2, 2, 0);

@@ -94,10 +94,7 @@ static ks_status new_certificates(const struct setting *s, size_t probes, size_t
     return ks_certificates_new(20, c);
 }
 
-static void free_basis(void *basis)
-{
-    ks_null_basis_free(basis);
-}
+RELEASES(free_basis, ks_null_basis_free)
 
 static void set_up_variant(const char *text, const struct variant *v, bool single,
                            struct setting *s)

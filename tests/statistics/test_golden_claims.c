@@ -101,41 +101,21 @@ static void judge_checkpoint(const char *name, const struct ks_checkpoint *c, co
 
 /* The eigenvalues of offset25 come from a float64 computation, those of the others from their
  * construction. */
+static void judge_golden(const char *name)
+{
+    struct ks_checkpoint *c = read_checkpoint(text_of("%s/%s.h5", FOLDER, name));
+    size_t n;
+    const double *stored = read_list(text_of("%s/%s.eig.h5", FOLDER, name), "/eigenvalues", &n);
+    double *value = memcpy(calloc(n, sizeof *value), stored, n * sizeof *value); /* t frees it */
+    struct truth t = truth_new(n, value, strcmp(name, "offset25") == 0 ? 1e-11 : 1e-15);
+
+    judge_checkpoint(name, c, &t);
+    truth_clear(&t);
+}
+
 TEST(test_golden_claims)
 {
-    static const char suffix[] = ".eig.h5";
-    DIR *list = opendir(FOLDER);
-    struct dirent *entry;
-    size_t done = 0;
-
-    if (!list) {
-        print_message("%s does not exist\n", FOLDER);
-        skip();
-    }
-    while ((entry = readdir(list))) {
-        size_t length = strlen(entry->d_name), n;
-        char path[512], name[64];
-        struct ks_checkpoint *c;
-        struct truth t;
-        double *stored, *value; /* the truth frees `value` */
-
-        if (length < sizeof suffix || length > sizeof name ||
-            strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
-            continue;
-        snprintf(name, sizeof name, "%.*s", (int)(length - strlen(suffix)), entry->d_name);
-        snprintf(path, sizeof path, "%s/%s", FOLDER, entry->d_name);
-        stored = read_list(path, "/eigenvalues", &n);
-        value = memcpy(calloc(n, sizeof *value), stored, n * sizeof *value);
-        t = truth_new(n, value, strcmp(name, "offset25") == 0 ? 1e-11 : 1e-15);
-        snprintf(path, sizeof path, "%s/%s.h5", FOLDER, name);
-        assert_ok(ks_checkpoint_read(path, &c));
-        judge_checkpoint(name, c, &t);
-        ks_checkpoint_free(c);
-        truth_clear(&t);
-        done++;
-    }
-    closedir(list);
-    assert_true(done >= 6);
+    assert_true(each_file(FOLDER, ".eig.h5", judge_golden) >= 6);
 }
 
 /* `pairs`: the eigenvalues are these values and their negatives. */

@@ -9,13 +9,9 @@ static double value[MOST];
 /* The true value and the estimate lie in the interval, which is no wider than `width`. */
 static void check_share(const struct ks_spectrum *s, const char *name, double truth, double width)
 {
-    char end[64];
-    double found = ks_statistic(s, name), lower, upper;
+    double found = ks_statistic(s, name), lower = ks_statistic(s, text_of("%s_lower", name)),
+           upper = ks_statistic(s, text_of("%s_upper", name));
 
-    snprintf(end, sizeof end, "%s_lower", name);
-    lower = ks_statistic(s, end);
-    snprintf(end, sizeof end, "%s_upper", name);
-    upper = ks_statistic(s, end);
     if (!(lower <= truth + 1e-12 && truth <= upper + 1e-12))
         fail_msg("%s: %g is not in [%g, %g]", name, truth, lower, upper);
     if (!(upper - lower <= width))

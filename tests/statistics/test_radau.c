@@ -20,6 +20,8 @@ static void fill_measure(size_t n, uint64_t seed, int kind, double *value, doubl
     }
 }
 
+RELEASES(free_radau, ks_radau_free)
+
 static struct ks_radau *radau_of(size_t n, const double *value, const double *start, size_t m)
 {
     struct lanczos_run run = {
@@ -30,7 +32,7 @@ static struct ks_radau *radau_of(size_t n, const double *value, const double *st
     size_t steps = run_lanczos(&run, alpha, beta, &ended);
 
     assert_ok(ks_radau_new(steps, alpha, beta, ended, &r));
-    return r;
+    return hold_object(r, free_radau);
 }
 
 struct interval {
@@ -127,7 +129,6 @@ TEST(test_bounds_hold)
             for (size_t i = 0; i < r->m; i++)
                 for (size_t k = 0; k < 6; k++)
                     check_holds(r, SIZE, value, start, r->theta[i] + near[k] * r->size);
-            ks_radau_free(r);
         }
 }
 
@@ -172,10 +173,8 @@ TEST(test_bounds_are_attained)
                 r = radau_of(SIZE, value, start, m);
                 x = r->theta[0] + ((double)trial - 0.9) / 9.7 * (r->theta[r->m - 1] - r->theta[0]);
                 x = m == 1 ? r->theta[0] + ((double)trial - 5.5) * r->beta[0] : x;
-                if (!rule_at(r, x, node, first)) {
-                    ks_radau_free(r);
+                if (!rule_at(r, x, node, first))
                     continue;
-                }
                 compared++;
                 again = radau_of(m + 1, node, first, m);
                 assert_int_equal(again->m, m);
@@ -189,8 +188,6 @@ TEST(test_bounds_are_attained)
                 assert_ok(ks_radau_below(r, x, &mu));
                 assert_close(mu.lower, less, 1e-11);
                 assert_close(mu.upper, less + first[at] * first[at], 1e-11);
-                ks_radau_free(again);
-                ks_radau_free(r);
             }
     assert_true(compared > 100);
 }
@@ -220,7 +217,6 @@ TEST(test_at_ritz_values)
         assert_true(x == -1.2 ||
                     (mu.lower >= last.lower - 1e-13 && mu.upper >= last.upper - 1e-13));
     }
-    ks_radau_free(r);
 }
 
 /* Four different eigenvalues, one of them threefold: after four iterations the measure is known. */
@@ -245,7 +241,6 @@ TEST(test_ended)
                      1e-14);
         assert_close(mu.upper, mu.lower, 0);
     }
-    ks_radau_free(r);
     for (double alpha = -2, beta = 0; alpha <= 2; alpha += 4) { /* both ends are in the interval */
         assert_ok(ks_radau_new(1, &alpha, &beta, true, &r));
         assert_ok(ks_radau_within(r, 2, &mu));
@@ -277,9 +272,7 @@ TEST(test_scales)
             assert_close(of.lower, mu.lower, 1e-10);
             assert_close(of.upper, mu.upper, 1e-10);
         }
-        ks_radau_free(other);
     }
-    ks_radau_free(r);
 }
 
 TEST(test_memory)

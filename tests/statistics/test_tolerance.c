@@ -120,17 +120,13 @@ TEST(test_same_as_fixed)
     write_critic(1);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         struct ks_spectrum *s, *fixed;
-        char arguments[256];
 
-        snprintf(arguments, sizeof arguments, "--tolerance %s %s", wanted[i].tolerance,
-                 wanted[i].others);
-        s = run(arguments);
+        s = run(text_of("--tolerance %s %s", wanted[i].tolerance, wanted[i].others));
         assert_contains(outcome(s), "reached");
         assert_null(strstr(outcome(s), "not reached"));
         assert_true(s->order < 90);
-        snprintf(arguments, sizeof arguments, "--order %zu --probes %zu %s", s->order,
-                 ks_spectrum_random(s), wanted[i].others);
-        fixed = run(arguments);
+        fixed = run(text_of("--order %zu --probes %zu %s", s->order, ks_spectrum_random(s),
+                            wanted[i].others));
         assert_int_equal(fixed->probes, s->probes);
         assert_memory_equal(fixed->alpha, s->alpha, s->probes * s->order * sizeof(double));
         for (size_t k = 0; k < fixed->statistics.n; k++) {
@@ -169,16 +165,15 @@ TEST(test_minibatches)
     enum { ALL = 64 };
     struct ks_checkpoint *critic = train_critic(4), *c = draw_minibatches(critic, ALL, 1);
     struct ks_spectrum *s, *fixed;
-    char arguments[128];
     double error, alone, spent;
+    size_t least;
 
     assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
     s = run("--tolerance lambda_max=0.5");
     assert_int_equal(minibatches(s), 8);
     error = ks_statistic(s, "lambda_max_data_se") / ks_statistic(s, "lambda_max");
 
-    snprintf(arguments, sizeof arguments, "--tolerance lambda_max=%g", error / 1.3);
-    s = run(arguments);
+    s = run(text_of("--tolerance lambda_max=%g", error / 1.3));
     assert_in_range(minibatches(s), 12, ALL - 1);
     assert_contains(outcome(s), "within the tolerance");
     assert_true(ks_statistic(s, "lambda_max_loss_lower") <
@@ -186,24 +181,18 @@ TEST(test_minibatches)
     alone = ks_attribute_number(&s->attributes, "minibatch_products");
     /* Of the first 8 minibatches: null directions, 8 steps and the look, but no certificates. */
     assert_in_range(alone - (double)minibatches(s) * (products(s) + 2), 8 * 9, 8 * 11);
-    snprintf(arguments, sizeof arguments, "--batches %zu --order %zu", minibatches(s), s->order);
-    fixed = run(arguments);
+    fixed = run(text_of("--batches %zu --order %zu", minibatches(s), s->order));
     assert_memory_equal(fixed->alpha, s->alpha, s->order * sizeof(double));
     /* What the first minibatches took is free again. */
-    snprintf(arguments, sizeof arguments, "-q --batches %zu --tolerance trace=1 critic.h5",
-             minibatches(s));
+    least = least_memory(text_of("-q --batches %zu --tolerance trace=1 critic.h5", minibatches(s)));
     assert_runs("-q --tolerance lambda_max=%g --memory %zuK critic.h5", error / 1.3,
-                least_memory(arguments) + 2); /* 2K: a few numbers for each of all minibatches */
+                least + 2); /* 2K: a few numbers for each of all minibatches */
 
     /* Probes for other statistics are run once the number of minibatches is known. */
-    snprintf(arguments, sizeof arguments, "--tolerance lambda_max=%g,directions_1e1=1",
-             error / 1.3);
-    s = run(arguments);
+    s = run(text_of("--tolerance lambda_max=%g,directions_1e1=1", error / 1.3));
     assert_in_range(minibatches(s), 12, ALL - 1);
     spent = ks_attribute_number(&s->attributes, "minibatch_products");
-    snprintf(arguments, sizeof arguments, "--batches %zu --tolerance directions_1e1=1",
-             minibatches(s));
-    fixed = run(arguments);
+    fixed = run(text_of("--batches %zu --tolerance directions_1e1=1", minibatches(s)));
     assert_memory_equal(fixed->alpha, s->alpha, 8 * sizeof(double));
     assert_true(spent - alone <
                 1.15 * ks_attribute_number(&fixed->attributes, "minibatch_products"));
@@ -319,19 +308,16 @@ TEST(test_trace)
     for (size_t k = 0; k < TRAINED; k++)
         for (size_t i = 0; i < (k == 1 ? 3 : 1); i++) {
             struct ks_checkpoint *critic = train_critic(k), *c = draw_minibatches(critic, 6, 1);
-            char arguments[128];
             struct ks_spectrum *s;
             double trace;
 
             assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
             ks_checkpoint_free(critic), ks_checkpoint_free(c);
-            snprintf(arguments, sizeof arguments, "--exact --precision f64 %s", options[i]);
-            s = run(arguments);
+            s = run(text_of("--exact --precision f64 %s", options[i]));
             trace = ks_statistic(s, "trace");
             for (size_t seed = 0; seed < seeds; seed++, made++) {
-                snprintf(arguments, sizeof arguments,
-                         "--no-certificates --tolerance trace=0.1 --seed %zu %s", seed, options[i]);
-                s = run(arguments);
+                s = run(text_of("--no-certificates --tolerance trace=0.1 --seed %zu %s", seed,
+                                options[i]));
                 assert_contains(outcome(s), "tolerance 0.1 reached");
                 assert_true(ks_statistic(s, "trace_width") <= 0.1);
                 misses += trace < ks_statistic(s, "trace_lower") ||

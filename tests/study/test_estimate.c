@@ -95,14 +95,13 @@ TEST_IN_FOLDER(test_own_pace)
 TEST_IN_FOLDER(test_nothing_recorded)
 {
     struct stage stage = stage_new(":");
-    struct ks_forecast f;
+    KS_CLEARED_BY(ks_forecast_clear) struct ks_forecast f = {0};
 
     write_in(&stage.graph->job[0], "progress.csv", "env_step,update,steps_per_second\n0,0,nan\n");
     assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_true(isnan(ks_forecast_run(&f, 0).training));
     assert_true(isnan(ks_forecast_run(&f, 0).spectra));
     assert_true(isnan(ks_forecast_all(&f, 2).all));
-    ks_forecast_clear(&f);
 }
 
 /* A critic and an actor with one hidden layer of 2 units; counted by hand. */

@@ -53,7 +53,7 @@ TEST(test_evaluation_steps)
 TEST_IN_FOLDER(test_study_is_read)
 {
     struct ks_study *s = NULL;
-    char *folder = NULL;
+    KS_OWNED char *folder = NULL;
 
     assert_ok(study_of_text(GOOD, &s));
     assert_string_equal(s->name, "some");
@@ -78,7 +78,6 @@ TEST_IN_FOLDER(test_study_is_read)
     assert_steps(s->n_evaluations, s->evaluation, 3, (const size_t[]){0, 500, 1000});
     assert_ok(ks_study_run_folder(s, 1, 0, &folder));
     assert_string_equal(folder, "runs/dog-trot/dense+mse/seed3");
-    free(folder);
 }
 
 /* The milestones are those of `steps`, cut off at `stop`, which is rounded up to a whole agent
@@ -94,25 +93,20 @@ TEST_IN_FOLDER(test_stop)
     } cases[] = {
         {200, 200, 1, 1}, {333, 334, 2, 2}, {500, 500, 2, 3}, {749, 750, 3, 4}, {1000, 1000, 4, 5}};
     struct ks_study *s = NULL;
-    char text[512];
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(text, sizeof text, head, cases[i].stop);
-        assert_ok(study_of_text(text, &s));
+        assert_ok(study_of_text(text_of(head, cases[i].stop), &s));
         assert_int_equal(s->end, cases[i].end);
         assert_steps(s->n_checkpoints, s->checkpoint, cases[i].checkpoints,
                      (const size_t[]){200, 334, 668, 1000});
         assert_steps(s->n_evaluations, s->evaluation, cases[i].evaluations,
                      (const size_t[]){0, 250, 500, 750, 1000});
     }
-    snprintf(text, sizeof text, head, 1001);
-    assert_fails(study_of_text(text, &s), KS_FORMAT,
+    assert_fails(study_of_text(text_of(head, 1001), &s), KS_FORMAT,
                  ":6: stop: expected at most 1000 (steps), found 1001");
-    snprintf(text, sizeof text, head, 198);
-    assert_fails(study_of_text(text, &s), KS_FORMAT,
+    assert_fails(study_of_text(text_of(head, 198), &s), KS_FORMAT,
                  ":6: stop: expected at least 200 (the first checkpoint), found 198");
-    snprintf(text, sizeof text, head, 0);
-    assert_fails(study_of_text(text, &s), KS_FORMAT,
+    assert_fails(study_of_text(text_of(head, 0), &s), KS_FORMAT,
                  ":6: stop: expected an integer from 1 to 1000000000000, found '0'");
 }
 
@@ -215,16 +209,14 @@ TEST_IN_FOLDER(test_architecture_of_a_file)
 TEST_IN_FOLDER(test_control_characters)
 {
     struct ks_study *s = NULL;
-    char text[1024];
 
     write_text("a\n\ttouch pwned\n/mine.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     assert_int_equal(symlink(scratch("a\n\ttouch pwned\n"), scratch("nets")), 0);
-    snprintf(text, sizeof text, "[study]\narchitectures = nets/mine.arch\n");
-    assert_fails(study_of_text(text, &s), KS_USAGE,
+    assert_fails(study_of_text("[study]\narchitectures = nets/mine.arch\n", &s), KS_USAGE,
                  ":2: architectures: expected no control characters, found '");
     assert_contains(ks_error_text(), "/a\\x0a\\x09touch pwned\\x0a/mine.arch'");
-    snprintf(text, sizeof text, "[study]\narchitectures = \033[31m/mine.arch\n");
-    assert_fails(study_of_text(text, &s), KS_USAGE, "\\x1b[31m/mine.arch'");
+    assert_fails(study_of_text("[study]\narchitectures = \033[31m/mine.arch\n", &s), KS_USAGE,
+                 "\\x1b[31m/mine.arch'");
     assert_null(s);
 }
 
@@ -343,21 +335,17 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
         {"broken.arch", "", "broken.arch:2: "},
     };
     struct ks_study *s = NULL;
-    char text[512];
 
     write_text("tiny.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     write_text("broken.arch", "dense 4\nrellu\ndense 1\nloss mse\n");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        snprintf(text, sizeof text, head, wrong[i].architecture, wrong[i].line);
-        assert_ok(study_of_text(text, &s));
+        assert_ok(study_of_text(text_of(head, wrong[i].architecture, wrong[i].line), &s));
         assert_fails(ks_study_check(s, 223, 38), KS_FORMAT, wrong[i].words);
     }
-    snprintf(text, sizeof text, head, "tiny.arch",
-             "batches = 2\ncritic = 1\narray = 2/bias, 0/bias");
-    assert_ok(study_of_text(text, &s));
+    assert_ok(study_of_text(
+        text_of(head, "tiny.arch", "batches = 2\ncritic = 1\narray = 2/bias, 0/bias"), &s));
     assert_ok(ks_study_check(s, 223, 38));
-    snprintf(text, sizeof text, head, "", "operator = manifold");
-    assert_ok(study_of_text(text, &s));
+    assert_ok(study_of_text(text_of(head, "", "operator = manifold"), &s));
     assert_ok(ks_study_check(s, 223, 38));
 }
 
@@ -373,7 +361,7 @@ TEST_IN_FOLDER(test_long_line_is_refused)
 
 TEST_IN_FOLDER(test_reading_without_memory)
 {
-    struct ks_study *s = NULL;
+    KS_OWNED_BY(ks_study_free) struct ks_study *s = NULL;
     struct starved turn = {0};
 
     write_text("some.study", GOOD);
@@ -381,7 +369,6 @@ TEST_IN_FOLDER(test_reading_without_memory)
         turn.status = ks_study_read(scratch("some.study"), KS_STUDY_RUN, &s);
         assert_true(turn.status == KS_OK || !s);
     }
-    ks_study_free(s);
 }
 
 /* Options of one study do not affect the next one. */
@@ -402,14 +389,12 @@ TEST(test_shipped_studies)
                    {"trot", 13},  {"trot-small", 13}, {"dogtrot", 13}};
 
     for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++) {
-        struct ks_study *s = NULL;
-        char *path = NULL;
+        KS_OWNED_BY(ks_study_free) struct ks_study *s = NULL;
+        KS_OWNED char *path = NULL;
 
         assert_ok(ks_study_find(shipped[i].name, &path));
         assert_ok(ks_study_read(path, KS_STUDY_RUN, &s));
         assert_int_equal(s->n_architectures, shipped[i].architectures);
-        ks_study_free(s);
-        free(path);
     }
 }
 

@@ -42,13 +42,10 @@ TEST_IN_FOLDER(test_sizes_in_train)
                                "[variant small]\narchitecture=simba-v2-small\nactor_hidden=256\n%s"
                                "[analyze]\norder=5\n";
     struct ks_study *s = NULL;
-    char filled[512];
 
-    snprintf(filled, sizeof filled, text, "");
-    assert_ok(study_of_text(filled, &s));
+    assert_ok(study_of_text(text_of(text, ""), &s));
     assert_fails(ks_study_check(s, 223, 38), KS_USAGE, "the settings hidden, depth, atoms");
-    snprintf(filled, sizeof filled, text, "hidden=512\n");
-    assert_ok(study_of_text(filled, &s));
+    assert_ok(study_of_text(text_of(text, "hidden=512\n"), &s));
     assert_ok(ks_study_check(s, 223, 38));
     assert_int_equal(s->architecture[0].settings.hidden, 128);
     assert_int_equal(s->architecture[1].settings.random_steps, 10);
@@ -76,13 +73,11 @@ TEST_IN_FOLDER(test_refusals)
 
 TEST(test_shipped)
 {
-    struct ks_study *s = NULL;
-    char *path = NULL;
+    KS_OWNED_BY(ks_study_free) struct ks_study *s = NULL;
+    KS_OWNED char *path = NULL;
 
     assert_ok(ks_study_find("reference", &path));
     assert_ok(ks_study_read(path, KS_STUDY_RUN, &s));
     assert_int_equal(s->n_architectures, 7);
     assert_int_equal(s->architecture[1].settings.critics, 1);
-    ks_study_free(s);
-    free(path);
 }

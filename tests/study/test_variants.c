@@ -113,7 +113,7 @@ TEST_IN_FOLDER(test_command)
 {
     const struct ks_graph_programs programs = {.train = "train", .analyze = "analyze"};
     struct ks_study *s = NULL;
-    struct ks_graph *graph = NULL;
+    KS_OWNED_BY(ks_graph_free) struct ks_graph *graph = NULL;
     const char *command;
 
     assert_ok(read_more("[variant a]\narchitecture = ln+ce\nbatch = 128\n", &s));
@@ -125,7 +125,6 @@ TEST_IN_FOLDER(test_command)
     assert_null(strstr(command, "batch=64"));
     assert_contains(command, "--set checkpoints=2");
     assert_contains(graph->job[0].command, "batch=64");
-    ks_graph_free(graph);
 }
 
 static void assert_difference(const char *asked, const char *held, const char *expected)

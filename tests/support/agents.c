@@ -192,17 +192,25 @@ struct before remember(const struct KS(agent) *a)
 
 struct ks_batch last;
 
-void update_with(struct KS(agent) *a, uint64_t seed)
+struct ks_update update_with(struct KS(agent) *a, uint64_t seed)
 {
     struct ks_update u;
 
     last = draw_transitions(seed);
     assert_ok(KS(agent_update)(a, &last, &u));
+    return u;
 }
 
-void update(struct KS(agent) *a)
+struct ks_update update(struct KS(agent) *a)
 {
-    update_with(a, 1);
+    return update_with(a, 1);
+}
+
+double *actor_outputs(const struct KS(agent) *a, size_t rows, const double *s)
+{
+    const struct network actor = {a->actor_arch, a->actor.w, a->actor.state, .evaluation = true};
+
+    return forward(&actor, rows, s);
 }
 
 struct metrics metrics_of(struct KS(agent) *a)

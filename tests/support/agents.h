@@ -61,9 +61,13 @@ struct before {
 double *copy(size_t n, const double *from);
 struct before remember(const struct KS(agent) *a);
 
+/* An update with random transitions, which are `last`; its results. */
 extern struct ks_batch last;
-void update_with(struct KS(agent) *a, uint64_t seed);
-void update(struct KS(agent) *a);
+struct ks_update update_with(struct KS(agent) *a, uint64_t seed);
+struct ks_update update(struct KS(agent) *a);
+
+/* The outputs of its actor in evaluation mode; held until the test ends. */
+double *actor_outputs(const struct KS(agent) *a, size_t rows, const double *s);
 
 enum { MOST_METRICS = 512 };
 

@@ -153,17 +153,17 @@ static void write_progress(void)
     ks_twelve_find(s, architecture);
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < study_seeds && architecture[k] < s->n_architectures; i++) {
-            char name[256], text[4096] = "env_step,critic_param_norm,critic_grad_norm,"
-                                         "critic_effective_lr\n2,1e9,0,1e-9\n";
+            char text[4096] = "env_step,critic_param_norm,critic_grad_norm,"
+                              "critic_effective_lr\n2,1e9,0,1e-9\n";
 
             for (size_t t = 0; t < ROWS; t++)
                 snprintf(text + strlen(text), sizeof text - strlen(text), "%zu,%.12g,%.12g,%.12g\n",
                          s->checkpoint[1 + t], pow(10, metric[k][i][t][PARAM_NORM]),
                          pow(10, metric[k][i][t][GRAD_NORM]),
                          pow(10, metric[k][i][t][EFFECTIVE_LR]));
-            snprintf(name, sizeof name, "runs/toy/%s/seed%zu/progress.csv",
-                     s->architecture[architecture[k]].name, s->seed[i]);
-            write_text(name, text);
+            write_text(text_of("runs/toy/%s/seed%zu/progress.csv",
+                               s->architecture[architecture[k]].name, s->seed[i]),
+                       text);
         }
 }
 

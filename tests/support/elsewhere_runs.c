@@ -74,12 +74,14 @@ void write_study(const char *text)
     write_text("s/study.study", text);
 }
 
+RELEASES(free_study, ks_study_free)
+
 struct ks_study *read_study(void)
 {
     struct ks_study *s = NULL;
 
     assert_ok(ks_study_read(scratch("s/study.study"), KS_STUDY_SHOW, &s));
-    return s;
+    return hold_object(s, free_study);
 }
 
 void study_refuses(const char *words)

@@ -34,7 +34,7 @@ void write_run(const char *name, size_t seed, const struct sort *sort, int last)
 void write_two(void);
 
 void write_study(const char *text);
-struct ks_study *read_study(void);
+struct ks_study *read_study(void); /* held until the test ends */
 void study_refuses(const char *words);
 
 /* How many warnings of the study have these words; each is one line. */

@@ -173,12 +173,13 @@ static void same_attributes(const struct ks_attributes *a, const struct ks_attri
     assert_null(ks_attribute_find(a, "no such name"));
 }
 
-static void same_reference(size_t n, const struct ks_reference *a, const struct ks_reference *b)
+/* `width`: the numbers of a row. */
+static void same_reference(size_t width, const struct ks_reference *a, const struct ks_reference *b)
 {
     assert_int_equal(a->minibatches, b->minibatches);
     assert_int_equal(a->rows, b->rows);
     assert_int_equal(a->wide, b->wide);
-    same_numbers(n, a->value, b->value, !b->wide);
+    same_numbers(a->minibatches * a->rows * width, a->value, b->value, !b->wide);
 }
 
 void same_checkpoint(const struct ks_checkpoint *a, const struct ks_checkpoint *b, bool single)
@@ -196,10 +197,10 @@ void same_checkpoint(const struct ks_checkpoint *a, const struct ks_checkpoint *
                  single);
     same_numbers(a->minibatches * a->loss_rows * a->critic.arch->loss.targets, a->target_raw,
                  b->target_raw, single);
-    same_reference(a->minibatches * a->loss_rows * a->critic.ensemble * a->critic.arch->out,
-                   &a->references.output, &b->references.output);
+    same_reference(a->critic.ensemble * a->critic.arch->out, &a->references.output,
+                   &b->references.output);
     same_reference(1, &a->references.loss, &b->references.loss);
-    same_reference(a->minibatches, &a->references.gradient_norm, &b->references.gradient_norm);
+    same_reference(1, &a->references.gradient_norm, &b->references.gradient_norm);
     same_numbers(n, a->adam_m, b->adam_m, single);
     same_numbers(n, a->adam_v, b->adam_v, single);
     assert_int_equal(a->adam_step, b->adam_step);

@@ -16,19 +16,11 @@ const char *need_gnuplot(void)
     return path;
 }
 
-static void restore_path(void *path)
-{
-    setenv("PATH", path, 1);
-    free(path);
-}
-
 void replace_gnuplot(const char *script)
 {
-    const char *path = hold_object(strdup(getenv("PATH")), restore_path);
-
     write_text("bin/gnuplot", text_of("#!/bin/sh\n%s", script));
     assert_int_equal(chmod(scratch("bin/gnuplot"), 0755), 0);
-    setenv("PATH", text_of("%s:%s", scratch("bin"), path), 1);
+    set_variable("PATH", text_of("%s:%s", scratch("bin"), getenv("PATH")));
 }
 
 /* The exit status 3 stands for a format that it cannot draw. */

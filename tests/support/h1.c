@@ -1,56 +1,50 @@
 #include "h1.h"
 
-enum { SMALL_H1_JOINTS = 19, SMALL_H1_ROOM = 12000 };
+#include "environments.h"
 
-/* Appends to the text of a model. */
-static void small_h1_add(char *text, const char *format, ...)
-{
-    size_t length = strlen(text);
-    va_list values;
-
-    va_start(values, format);
-    assert_true(vsnprintf(text + length, SMALL_H1_ROOM - length, format, values) <
-                (int)(SMALL_H1_ROOM - length));
-    va_end(values);
-}
+enum { SMALL_H1_JOINTS = 19 };
 
 /* The robot: a pelvis on one leg, a torso, and 18 limbs without contacts. */
-static void small_h1_robot(char *text)
+static void small_h1_robot(FILE *model)
 {
-    small_h1_add(text, "<mujoco><compiler autolimits='true'/><option timestep='0.002'/><worldbody>"
-                       "<geom name='floor' type='plane' size='20 20 1'/>"
-                       "<body name='pelvis' pos='0 0 2.7'><freejoint/>"
-                       "<geom type='sphere' size='0.15'/>"
-                       "<geom type='sphere' size='0.05' pos='0 0 -0.93'/>"
-                       "<site name='left_foot' pos='0 0.1 -0.9'/>"
-                       "<site name='right_foot' pos='0 -0.1 -0.9'/>"
-                       "<body name='torso_link'><joint name='j0' axis='0 0 1' damping='1'/>"
-                       "<geom type='sphere' size='0.15' pos='0 0 0.3'/>"
-                       "<site name='head' pos='0 0 0.7'/><site name='imu' pos='0 0 0.28'/>"
-                       "<site name='left_hand' pos='0.3 0.2 0.2'/></body>");
+    fprintf(model, "<mujoco><compiler autolimits='true'/><option timestep='0.002'/><worldbody>"
+                   "<geom name='floor' type='plane' size='20 20 1'/>"
+                   "<body name='pelvis' pos='0 0 2.7'><freejoint/>"
+                   "<geom type='sphere' size='0.15'/>"
+                   "<geom type='sphere' size='0.05' pos='0 0 -0.93'/>"
+                   "<site name='left_foot' pos='0 0.1 -0.9'/>"
+                   "<site name='right_foot' pos='0 -0.1 -0.9'/>"
+                   "<body name='torso_link'><joint name='j0' axis='0 0 1' damping='1'/>"
+                   "<geom type='sphere' size='0.15' pos='0 0 0.3'/>"
+                   "<site name='head' pos='0 0 0.7'/><site name='imu' pos='0 0 0.28'/>"
+                   "<site name='left_hand' pos='0.3 0.2 0.2'/></body>");
     for (int i = 1; i < SMALL_H1_JOINTS; i++)
-        small_h1_add(text,
-                     "<body><joint name='j%d' axis='0 1 0' damping='1'/><geom type='sphere' "
-                     "size='0.05' pos='0 0.1 -0.1' contype='0' conaffinity='0'/></body>",
-                     i);
-    small_h1_add(text, "</body>");
+        fprintf(model,
+                "<body><joint name='j%d' axis='0 1 0' damping='1'/><geom type='sphere' "
+                "size='0.05' pos='0 0.1 -0.1' contype='0' conaffinity='0'/></body>",
+                i);
+    fprintf(model, "</body>");
 }
 
 void small_h1_write(const char *task, const char *objects, const char *keyframe)
 {
-    char text[SMALL_H1_ROOM] = "", name[100];
+    char *text = NULL;
+    size_t size;
+    FILE *model = open_memstream(&text, &size);
 
-    small_h1_robot(text);
-    small_h1_add(text, "%s</worldbody><actuator>", objects);
+    assert_non_null(model);
+    small_h1_robot(model);
+    fprintf(model, "%s</worldbody><actuator>", objects);
     for (int i = 0; i < SMALL_H1_JOINTS; i++)
-        small_h1_add(text, "<position joint='j%d' kp='10' ctrlrange='-0.43 0.43'/>", i);
-    small_h1_add(text, "</actuator><sensor><subtreelinvel name='pelvis_subtreelinvel' "
-                       "body='pelvis'/></sensor>");
+        fprintf(model, "<position joint='j%d' kp='10' ctrlrange='-0.43 0.43'/>", i);
+    fprintf(model, "</actuator><sensor><subtreelinvel name='pelvis_subtreelinvel' "
+                   "body='pelvis'/></sensor>");
     if (keyframe)
-        small_h1_add(text, "<keyframe><key qpos='%s'/></keyframe>", keyframe);
-    small_h1_add(text, "</mujoco>");
-    snprintf(name, sizeof name, "humanoid_bench/assets/envs/h1_pos_%s.xml", task);
-    write_text(name, text);
+        fprintf(model, "<keyframe><key qpos='%s'/></keyframe>", keyframe);
+    fprintf(model, "</mujoco>");
+    assert_int_equal(fclose(model), 0);
+    write_text(text_of("humanoid_bench/assets/envs/h1_pos_%s.xml", task), text);
+    free(text);
 }
 
 static char own_folder[4096]; /* HUMANOID_BENCH_DIR as it was, "" if it was not set */
@@ -76,14 +70,17 @@ void place(double x, double y, double z)
     assert_ok(ks_env_force(env, &(struct ks_env_start){.qpos = qpos}, seen));
 }
 
-static int make_small(void **state)
+int small_h1_install(void)
 {
-    if (scratch_make(state) != 0)
-        return -1;
     for (size_t i = 0; i < SMALL_H1_MODELS; i++)
         small_h1_write(small_h1_models[i].task, small_h1_models[i].objects,
                        small_h1_models[i].keyframe);
     return setenv("HUMANOID_BENCH_DIR", scratch_folder, 1);
+}
+
+static int make_small(void **state)
+{
+    return scratch_make(state) || small_h1_install();
 }
 
 static int remove_small(void **state)

@@ -4,7 +4,6 @@
 #ifndef KS_TEST_H1_H
 #define KS_TEST_H1_H
 
-#include "environments.h"
 #include "scratch.h"
 
 #define SMALL_H1_POSE "0 0 0.98 1 0 0 0 0 0 -0.4 0.8 -0.4 0 0 -0.4 0.8 -0.4 0 0 0 0 0 0 0 0 0"
@@ -58,6 +57,9 @@ enum { SMALL_H1_MODELS = sizeof small_h1_models / sizeof *small_h1_models };
 
 /* Writes the model of a task; without a keyframe if that is NULL. */
 void small_h1_write(const char *task, const char *objects, const char *keyframe);
+
+/* Writes all of them to the scratch folder, which becomes that of HumanoidBench. */
+int small_h1_install(void);
 
 bool is_small(void);
 

@@ -66,15 +66,9 @@ size_t zeros(const char *text, size_t n, const double *value)
     return count;
 }
 
-static void free_selection(void *selection)
-{
-    ks_selection_free(selection);
-}
+RELEASES(free_selection, ks_selection_free)
 
-static void free_space(void *space)
-{
-    ks_null_space_free(space);
-}
+RELEASES(free_space, ks_null_space_free)
 
 struct ks_null_space *predict(const struct ks_problem *q, const struct ks_operator_kind *kind)
 {

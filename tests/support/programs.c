@@ -15,40 +15,43 @@ const char *program_path(const char *name)
     return path;
 }
 
-void slurp(const char *path, char *text, size_t size)
+static void read_output(const char *name, char *text, size_t size)
 {
-    FILE *file = fopen(path, "r");
-    size_t length;
+    assert_true(snprintf(text, size, "%s", file_text(name)) < (int)size);
+}
 
-    assert_non_null(file);
-    length = fread(text, 1, size - 1, file);
-    text[length] = '\0';
-    assert_true(length < size - 1);
-    fclose(file);
+int run_shell(const char *command)
+{
+    const int status = system(text_of("cd '%s' && %s", scratch_folder, command));
+
+    assert_true(WIFEXITED(status));
+    read_output("out.txt", printed, sizeof printed);
+    read_output("err.txt", complained, sizeof complained);
+    return WEXITSTATUS(status);
 }
 
 int run_program(const char *name, const char *arguments)
 {
-    int status;
+    return run_shell(text_of("OMP_WAIT_POLICY=passive %s '%s' >out.txt 2>err.txt %s", launcher,
+                             program_path(name), arguments));
+}
 
-    status = system(text_of("cd '%s' && OMP_WAIT_POLICY=passive %s '%s' >out.txt 2>err.txt %s",
-                            scratch_folder, launcher, program_path(name), arguments));
-    assert_true(WIFEXITED(status));
-    slurp(scratch("out.txt"), printed, sizeof printed);
-    slurp(scratch("err.txt"), complained, sizeof complained);
-    return WEXITSTATUS(status);
+static char list[2048]; /* the arguments of the last run */
+
+static int run_formatted(const char *name, const char *arguments, va_list values)
+{
+    assert_true(vsnprintf(list, sizeof list, arguments, values) < (int)sizeof list);
+    return run_program(name, list);
 }
 
 int analyzer(const char *arguments, ...)
 {
-    char list[2048];
     va_list values;
     int status;
 
     va_start(values, arguments);
-    vsnprintf(list, sizeof list, arguments, values);
+    status = run_formatted("kappascope-analyze", arguments, values);
     va_end(values);
-    status = run_program("kappascope-analyze", list);
     if (status > 3)
         fail_msg("analyze %s: exit status %d, '%s'", list, status, complained);
     return status;
@@ -56,13 +59,13 @@ int analyzer(const char *arguments, ...)
 
 int train(const char *arguments, ...)
 {
-    char list[2048];
     va_list values;
+    int status;
 
     va_start(values, arguments);
-    vsnprintf(list, sizeof list, arguments, values);
+    status = run_formatted("kappascope-train", arguments, values);
     va_end(values);
-    return run_program("kappascope-train", list);
+    return status;
 }
 
 int audit(const char *arguments)
@@ -83,6 +86,12 @@ void assert_complains(const char *words)
 void analyzer_refuses(const char *arguments, const char *words)
 {
     assert_int_equal(analyzer("%s", arguments), 2);
+    assert_complains(words);
+}
+
+void train_refuses(const char *arguments, const char *words)
+{
+    assert_int_equal(train("%s", arguments), 2);
     assert_complains(words);
 }
 
@@ -156,6 +165,16 @@ double read_root_number(const char *path, const char *name)
     assert_ok(ks_h5_read_attribute(h5, "/", name, KS_ATTRIBUTE_NUMBER, &attribute));
     ks_h5_close(h5);
     return attribute.number;
+}
+
+RELEASES(free_json, json_decref)
+
+json_t *read_json(const char *name)
+{
+    json_t *value = json_load_file(scratch(name), 0, NULL);
+
+    assert_non_null(value);
+    return hold_object(value, free_json);
 }
 
 int run_here(const char *name, const char *arguments)

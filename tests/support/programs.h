@@ -2,6 +2,8 @@
 #ifndef KS_TEST_PROGRAMS_H
 #define KS_TEST_PROGRAMS_H
 
+#include <jansson.h>
+
 #include "scratch.h"
 
 #include "io/checkpoint.h"
@@ -21,11 +23,12 @@ extern char launcher[128];
     "--set random_steps=30 --set eval_episodes=1 --set checkpoints=2 --set "                       \
     "analysis_minibatches=3 "
 
-/* Reads a file into `text`, which must be large enough. */
-void slurp(const char *path, char *text, size_t size);
-
 /* The path of a program. */
 const char *program_path(const char *name);
+
+/* Runs a shell command in the scratch folder, which writes its two outputs to the files out.txt and
+ * err.txt; returns its exit status. */
+int run_shell(const char *command);
 
 /* Runs "NAME ARGUMENTS" by the shell in the scratch folder; returns its exit status. Waiting OpenMP
  * threads sleep, since tests run side by side on problems of microseconds. */
@@ -54,6 +57,7 @@ void assert_complains(const char *words);
 
 /* Exit status 2, with these words on standard error. */
 void analyzer_refuses(const char *arguments, const char *words);
+void train_refuses(const char *arguments, const char *words);
 void audit_refuses(const char *arguments, const char *words);
 
 /* The least --memory, in K, with which these arguments run, as a refusal names it: one less is
@@ -63,10 +67,15 @@ size_t least_memory(const char *arguments);
 /* The vectors of a file in the scratch folder, n numbers each; held until the test ends. */
 double *read_vectors(const char *name, size_t n, size_t k);
 
-/* A numeric root attribute of an HDF5 file. */
 /* The numbers of a dataset of one dimension; held until the test ends. */
 double *read_list(const char *path, const char *object, size_t *n);
+
+/* A numeric root attribute of an HDF5 file. */
 double read_root_number(const char *path, const char *name);
+
+/* The value in a file of the scratch folder, such as out.txt; held until the test ends. */
+json_t *read_json(const char *name);
+
 /* Asserts that a vector file has this word as an attribute. */
 void check_word(const char *path, const char *name, const char *expected);
 

@@ -62,10 +62,7 @@ static void prepare(struct unstarted_run *u, const char *folder, const struct la
 /* The file with the messages of a folder's process. */
 static const char *process_output(const char *folder)
 {
-    static char name[100];
-
-    snprintf(name, sizeof name, "%s.said", folder);
-    return scratch(name);
+    return text_of("%s.said", folder);
 }
 
 pid_t start_run(struct unstarted_run *u, const char *folder, const struct launch *launch)
@@ -76,7 +73,7 @@ pid_t start_run(struct unstarted_run *u, const char *folder, const struct launch
     assert_true(child >= 0);
     if (child > 0)
         return child;
-    if (!freopen(process_output(folder), "w", stderr))
+    if (!freopen(scratch(process_output(folder)), "w", stderr))
         _exit(99);
     prepare(u, folder, launch);
     status = ks_run_train(u->run);
@@ -106,19 +103,12 @@ int run_process(struct unstarted_run *u, const char *folder, struct launch launc
 
 const char *process_said(const char *folder)
 {
-    static char text[4096];
-    FILE *file = fopen(process_output(folder), "r");
-
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
+    return file_text(process_output(folder));
 }
 
 void assert_process_said(const char *folder, const char *words)
 {
-    if (!strstr(process_said(folder), words))
-        fail_msg("'%s' does not contain '%s'", process_said(folder), words);
+    assert_contains(process_said(folder), words);
 }
 
 void assert_process_runs(struct unstarted_run *u, const char *folder, struct launch launch)
@@ -153,20 +143,14 @@ json_t *described(const char *folder)
 
 void assert_state(const char *folder, const char *state)
 {
-    json_t *object = described(folder);
+    json_t *object = read_json(text_of("%s/run.json", folder));
 
     assert_string_equal(json_string_value(json_object_get(object, "state")), state);
-    json_decref(object);
 }
 
 void assert_same_file(const char *a, const char *b)
 {
-    size_t sizes[2];
-    unsigned char *bytes[2] = {read_bytes(scratch(a), &sizes[0]),
-                               read_bytes(scratch(b), &sizes[1])};
-
-    if (sizes[0] != sizes[1] || memcmp(bytes[0], bytes[1], sizes[0]) != 0)
-        fail_msg("%s and %s differ", a, b);
+    assert_same_files(scratch(a), scratch(b));
 }
 
 size_t count_files(const char *folder)
@@ -188,9 +172,8 @@ void assert_same_run(const char *folder, const char *reference)
     enum { FILES = sizeof files / sizeof *files };
     json_t *found = described(folder), *expected = described(reference);
 
-    for (size_t i = 0; i < FILES; i++) {
+    for (size_t i = 0; i < FILES; i++)
         assert_same_file(text_of("%s/%s", folder, files[i]), text_of("%s/%s", reference, files[i]));
-    }
     assert_int_equal(count_files(folder), FILES + 1);
     if (!json_equal(found, expected))
         fail_msg("%s/run.json: other than that of %s", folder, reference);
@@ -329,7 +312,7 @@ void assert_refused(enum ks_resume how, const char *words)
 {
     assert_int_equal(resume(how), 2);
     assert_process_said(RUN, words);
-    assert_ptr_equal(strchr(process_said(RUN), '\n') + 1, strchr(process_said(RUN), '\0'));
+    assert_int_equal(count(process_said(RUN), "\n"), 1);
     assert_state(RUN, "stopped");
     assert_int_equal(access(in_run("resume/point.0"), F_OK), 0);
 }

@@ -5,7 +5,6 @@
 #define KS_TEST_RESUMING_H
 
 #include <fcntl.h>
-#include <jansson.h>
 #include <time.h>
 
 #include "disk.h"

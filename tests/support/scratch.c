@@ -27,6 +27,30 @@ size_t scratch_files(bool clean)
     return n;
 }
 
+size_t each_file(const char *folder, const char *ending, void (*visit)(const char *name))
+{
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+    size_t n = 0;
+
+    if (!list) {
+        print_message("%s does not exist\n", folder);
+        skip();
+    }
+    while ((entry = readdir(list))) {
+        char *name;
+
+        if (!ks_path_ends(entry->d_name, ending))
+            continue;
+        name = hold(strdup(entry->d_name));
+        name[ks_path_stem(name, ending)] = '\0';
+        visit(name);
+        n++;
+    }
+    closedir(list);
+    return n;
+}
+
 int scratch_clean(void **state)
 {
     scratch_files(true);
@@ -63,18 +87,13 @@ bool exists(const char *name)
 
 unsigned char *read_bytes(const char *path, size_t *size)
 {
-    FILE *file = fopen(path, "rb");
-    unsigned char *bytes;
-    struct stat stat;
+    char *bytes = NULL;
+    size_t n;
 
-    assert_non_null(file);
-    assert_int_equal(fstat(fileno(file), &stat), 0);
-    *size = (size_t)stat.st_size;
-    bytes = hold(malloc(*size + 1));
-    assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *size, file), *size);
-    fclose(file);
-    return bytes;
+    assert_ok(ks_text_read(path, &bytes, &n));
+    if (size)
+        *size = n;
+    return hold(bytes);
 }
 
 void write_bytes(const char *path, const void *bytes, size_t size)
@@ -99,15 +118,17 @@ void write_text(const char *name, const char *text)
     write_bytes(path, text, strlen(text));
 }
 
-const char *file_text(const char *name)
+char *file_text(const char *name)
 {
-    static char text[1 << 16];
-    FILE *file = fopen(scratch(name), "r");
+    return (char *)read_bytes(scratch(name), NULL);
+}
 
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
+void copy_file(const char *from, const char *to)
+{
+    size_t size;
+    const unsigned char *bytes = read_bytes(from, &size);
+
+    write_bytes(to, bytes, size);
 }
 
 void assert_same_files(const char *found, const char *expected)
@@ -115,8 +136,8 @@ void assert_same_files(const char *found, const char *expected)
     size_t n, m;
     unsigned char *a = read_bytes(found, &n), *b = read_bytes(expected, &m);
 
-    assert_int_equal(n, m);
-    assert_memory_equal(a, b, m);
+    if (n != m || memcmp(a, b, m) != 0)
+        fail_msg("%s and %s differ", found, expected);
 }
 
 void assert_one_line(const char *path)

@@ -16,6 +16,10 @@
 
 extern char scratch_folder[64];
 
+/* Calls `visit` with the name, without its ending, of each file of a folder that has this ending;
+ * returns how many there are. Skips the test if the folder does not exist. */
+size_t each_file(const char *folder, const char *ending, void (*visit)(const char *name));
+
 /* A test in a folder of its own, and one after which the folder of all tests is emptied. */
 #define TEST_IN_FOLDER(name) TEST_WITH(name, scratch_make, scratch_remove)
 #define TEST_CLEAN(name)     TEST_WITH(name, NULL, scratch_clean)
@@ -31,15 +35,16 @@ int scratch_remove(void **state);
 const char *scratch(const char *name);
 bool exists(const char *name);
 
-/* A file's bytes; held until the test ends. */
+/* A file's bytes, followed by a zero; held until the test ends. `size` may be NULL. */
 unsigned char *read_bytes(const char *path, size_t *size);
 void write_bytes(const char *path, const void *bytes, size_t size);
 
 /* Writes the file `name` in the folder, and creates its parent folders. */
 void write_text(const char *name, const char *text);
 
-/* The text of a file in the folder, in a static buffer, truncated to its size. */
-const char *file_text(const char *name);
+/* The text of a file in the folder; held until the test ends. */
+char *file_text(const char *name);
+void copy_file(const char *from, const char *to);
 
 /* A table of the folder, until the next call. A cell as text, and as a number: NaN for "-" or
  * nothing. check_row compares cells of a row, "NAME=TEXT NAME=TEXT ...". */

@@ -13,7 +13,7 @@ static void add_attributes(struct ks_checkpoint *c)
 struct ks_checkpoint *make(const char *text)
 {
     struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
-    struct ks_checkpoint *c = random_critic(text, sizes, 21);
+    struct ks_checkpoint *c = keep_checkpoint(random_critic(text, sizes, 21));
 
     add_attributes(c);
     return c;
@@ -30,36 +30,28 @@ void add_raw(struct ks_checkpoint *c)
 
 const char *file(const char *name)
 {
-    static char path[512];
-
-    snprintf(path, sizeof path, "%s/%s.h5", scratch_folder, name);
-    return path;
+    return scratch(text_of("%s.h5", name));
 }
 
 void save(const char *name, struct ks_checkpoint *c)
 {
     assert_ok(ks_checkpoint_write(file(name), c, false));
-    ks_checkpoint_free(c);
 }
 
 struct ks_spectrum *spectrum(const char *name, const char *arguments)
 {
-    char output[300];
+    const char *output = scratch(text_of("%s.spectrum.h5", name));
     struct ks_spectrum *s;
 
     assert_runs("%s %s.h5", arguments, name);
-    snprintf(output, sizeof output, "%s.spectrum", name);
-    s = read_spectrum(file(output));
-    assert_int_equal(remove(file(output)), 0);
+    s = read_spectrum(output);
+    assert_int_equal(remove(output), 0);
     return s;
 }
 
 double statistic_of(const char *name, const char *arguments, const char *statistic_name)
 {
-    struct ks_spectrum *s = spectrum(name, arguments);
-    double value = ks_statistic(s, statistic_name);
-
-    return value;
+    return ks_statistic(spectrum(name, arguments), statistic_name);
 }
 
 size_t dimension(const char *text)
@@ -88,10 +80,7 @@ int write_checkpoints(void **state)
 {
     if (scratch_make(state) != 0)
         return -1;
-    for (size_t i = 0; i < ARCHS; i++) {
-        struct ks_checkpoint *c = make(archs[i].text);
-
-        save(archs[i].name, c);
-    }
+    for (size_t i = 0; i < ARCHS; i++)
+        save(archs[i].name, make(archs[i].text));
     return 0;
 }

@@ -25,13 +25,14 @@ static const struct {
     {"dense+mse", "repeat 2 {\ndense 6\nrelu\n}\ndense 1\nloss mse\n"},
 };
 
+/* Random critics with this description; kept, as keep_checkpoint does. */
 struct ks_checkpoint *make(const char *text);
 
 /* Adds targets from raw rewards for an mse loss: three times as large, and shifted. */
 void add_raw(struct ks_checkpoint *c);
 const char *file(const char *name);
 
-/* Writes the critic to NAME.h5 and frees it. */
+/* Writes the critic to NAME.h5. */
 void save(const char *name, struct ks_checkpoint *c);
 
 /* The spectrum from a run with these arguments on NAME.h5; held until the test ends. */

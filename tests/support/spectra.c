@@ -19,10 +19,7 @@ ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operato
     return ks_operator_prepare(*a, (size_t)1 << 24);
 }
 
-static void free_operator(void *a)
-{
-    ks_operator_free(a);
-}
+RELEASES(free_operator, ks_operator_free)
 
 struct ks_operator *hold_operator(struct ks_operator *a)
 {
@@ -38,10 +35,7 @@ struct ks_operator *operator_of(ks_status (*new)(const struct ks_problem *, stru
     return hold_operator(a);
 }
 
-static void free_lanczos(void *l)
-{
-    ks_lanczos_free(l);
-}
+RELEASES(free_lanczos, ks_lanczos_free)
 
 struct ks_lanczos *lanczos_of(const struct ks_operator *a, size_t order, bool basis_f32)
 {

@@ -1,9 +1,6 @@
 #include "staged.h"
 
-static void free_study(void *study)
-{
-    ks_study_free(study);
-}
+RELEASES(free_study, ks_study_free)
 
 ks_status study_of_text(const char *text, struct ks_study **study)
 {
@@ -19,10 +16,7 @@ void write_script(const char *name, const char *text)
     assert_int_equal(chmod(scratch(name), 0755), 0);
 }
 
-static void free_graph(void *graph)
-{
-    ks_graph_free(graph);
-}
+RELEASES(free_graph, ks_graph_free)
 
 ks_status new_graph(const struct ks_study *study, struct ks_graph **graph)
 {

@@ -248,16 +248,18 @@ static void judge_energy(const struct judge *j)
 void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t null, bool prefixes,
                     struct tally *tally)
 {
-    struct judge j = {.s = s, .t = t, .null = null, .exact = !s->alpha, .tally = tally};
-    char suffix[32] = "";
+    struct judge j = {
+        .s = s, .t = t, .suffix = "", .null = null, .exact = !s->alpha, .tally = tally};
 
-    j.suffix = suffix;
     judge_full_run(&j);
     judge_energy(&j);
     for (size_t m = 0; m == 0 || (prefixes && s->alpha && m < s->order);
          m += KS_STATISTICS_PREFIX) {
+        char suffix[32] = "";
+
         if (m > 0)
             snprintf(suffix, sizeof suffix, "_m%zu", m);
+        j.suffix = suffix;
         judge_ends(&j);
         judge_trace(&j);
         judge_condition(&j);

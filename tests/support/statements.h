@@ -33,49 +33,40 @@ struct truth {
 struct truth truth_new(size_t n, double *value, double relative);
 void truth_clear(struct truth *t);
 
-/* Every statement; each has a row in a tally. */
-enum statement {
-    LAMBDA_MAX,
-    LAMBDA_MIN,
-    LAMBDA_MAX_UPPER,
-    LAMBDA_MIN_LOWER,
-    KAPPA_LOWER_BOUND,
-    KAPPA_EFFECTIVE,
-    DIRECTIONS_1E1,
-    DIRECTIONS_1E2,
-    DIRECTIONS_1E3,
-    DIRECTIONS_1E4,
-    KAPPA_Q99,
-    KAPPA_Q90,
-    KAPPA_Q50,
-    ZERO_MASS,
-    NEGATIVE_MASS,
-    NULL_DIMENSION,
-    STABLE_RANK,
-    OUTLIERS,
-    GRADIENT_90,
-    GRADIENT_50,
-    GRADIENT_CURVATURE,
-    TRACE,
-    STATEMENTS
-};
+/* Every statement, its name, and whether it is deterministic; each has a row in a tally. */
+#define EACH_STATEMENT(ROW)                                                                        \
+    ROW(LAMBDA_MAX, "lambda_max", true)                                                            \
+    ROW(LAMBDA_MIN, "lambda_min", true)                                                            \
+    ROW(LAMBDA_MAX_UPPER, "lambda_max_upper", false)                                               \
+    ROW(LAMBDA_MIN_LOWER, "lambda_min_lower", false)                                               \
+    ROW(KAPPA_LOWER_BOUND, "kappa_lower_bound", true)                                              \
+    ROW(KAPPA_EFFECTIVE, "kappa_effective_bound", true)                                            \
+    ROW(DIRECTIONS_1E1, "directions_1e1", false)                                                   \
+    ROW(DIRECTIONS_1E2, "directions_1e2", false)                                                   \
+    ROW(DIRECTIONS_1E3, "directions_1e3", false)                                                   \
+    ROW(DIRECTIONS_1E4, "directions_1e4", false)                                                   \
+    ROW(KAPPA_Q99, "kappa_q99", false)                                                             \
+    ROW(KAPPA_Q90, "kappa_q90", false)                                                             \
+    ROW(KAPPA_Q50, "kappa_q50", false)                                                             \
+    ROW(ZERO_MASS, "zero_mass", false)                                                             \
+    ROW(NEGATIVE_MASS, "negative_mass", false)                                                     \
+    ROW(NULL_DIMENSION, "null_dimension", true)                                                    \
+    ROW(STABLE_RANK, "stable_rank", true)                                                          \
+    ROW(OUTLIERS, "outliers", true)                                                                \
+    ROW(GRADIENT_90, "kappa_gradient_90", false)                                                   \
+    ROW(GRADIENT_50, "kappa_gradient_50", false)                                                   \
+    ROW(GRADIENT_CURVATURE, "gradient_curvature", true)                                            \
+    ROW(TRACE, "trace", false)
+
+#define STATEMENT_ID(id, name, certain)  id,
+#define STATEMENT_ROW(id, name, certain) {name, certain},
+
+enum statement { EACH_STATEMENT(STATEMENT_ID) STATEMENTS };
 
 static const struct {
     const char *name;
     bool certain; /* deterministic */
-} statements[STATEMENTS] = {
-    {"lambda_max", true},         {"lambda_min", true},
-    {"lambda_max_upper", false},  {"lambda_min_lower", false},
-    {"kappa_lower_bound", true},  {"kappa_effective_bound", true},
-    {"directions_1e1", false},    {"directions_1e2", false},
-    {"directions_1e3", false},    {"directions_1e4", false},
-    {"kappa_q99", false},         {"kappa_q90", false},
-    {"kappa_q50", false},         {"zero_mass", false},
-    {"negative_mass", false},     {"null_dimension", true},
-    {"stable_rank", true},        {"outliers", true},
-    {"kappa_gradient_90", false}, {"kappa_gradient_50", false},
-    {"gradient_curvature", true}, {"trace", false},
-};
+} statements[STATEMENTS] = {EACH_STATEMENT(STATEMENT_ROW)};
 
 struct tally {
     size_t made[STATEMENTS], missed[STATEMENTS];

@@ -132,19 +132,16 @@ void write_returns(const char *architecture, size_t seed, const char *text)
 int make_study(void **state)
 {
     static const char *const architectures[] = {"ln+mse", "bn+wn+ce"};
-    char text[1024];
 
     if (scratch_make(state) != 0)
         return -1;
-    snprintf(text, sizeof text, STUDY, "");
-    write_text("study.study", text);
+    set_study("");
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0; i < SEEDS; i++) {
             for (size_t k = 0; k <= CHECKPOINTS; k++)
                 write_spectrum(&(struct place){architectures[a], i, STEP[k], NULL},
                                k == 0 ? 1e9 : KAPPA[i][k - 1] * (a == 0 ? 10 : 1), false);
-            snprintf(text, sizeof text, RETURNS, (int)(100 * (i + 1)));
-            write_returns(architectures[a], i, text);
+            write_returns(architectures[a], i, text_of(RETURNS, (int)(100 * (i + 1))));
         }
     return 0;
 }
@@ -274,13 +271,7 @@ const struct ks_csv *make_table(const char *name, size_t resamples)
 
 void assert_starts(const char *name, const char *magic)
 {
-    FILE *file = fopen(scratch(name), "rb");
-    char start[8] = "";
-
-    assert_non_null(file);
-    assert_int_equal(fread(start, 1, 4, file), 4);
-    fclose(file);
-    assert_memory_equal(start, magic, 4);
+    assert_memory_equal(file_text(name), magic, 4);
 }
 
 /* Redirect standard output to the file "said"; restore it. */
@@ -301,14 +292,6 @@ static void restore_output(int output)
     fflush(stdout);
     dup2(output, STDOUT_FILENO);
     close(output);
-}
-
-char *file_bytes(const char *name, size_t *size)
-{
-    char *bytes = NULL;
-
-    assert_ok(ks_text_read(scratch(name), &bytes, size));
-    return hold(bytes);
 }
 
 void plot_study(size_t resamples)

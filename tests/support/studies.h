@@ -90,8 +90,6 @@ const struct ks_csv *make_table(const char *name, size_t resamples);
 
 void assert_starts(const char *name, const char *magic);
 
-/* A file's bytes, followed by a zero; held until the test ends. */
-char *file_bytes(const char *name, size_t *size);
 void plot_study(size_t resamples);
 
 #endif

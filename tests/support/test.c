@@ -51,6 +51,34 @@ void *hold(void *memory)
     return hold_object(memory, free);
 }
 
+struct variable {
+    char *name, *value; /* as they were; NULL: not set */
+};
+
+static void change_variable(const char *name, const char *value)
+{
+    assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+static void restore_variable(void *object)
+{
+    struct variable *was = object;
+
+    change_variable(was->name, was->value);
+    free(was->name), free(was->value), free(was);
+}
+
+void set_variable(const char *name, const char *value)
+{
+    const char *now = getenv(name);
+    struct variable *was = malloc(sizeof *was);
+
+    assert_non_null(was);
+    *was = (struct variable){strdup(name), now ? strdup(now) : NULL};
+    hold_object(was, restore_variable);
+    change_variable(name, value);
+}
+
 static void release_down_to(size_t n)
 {
     while (n_held > n) {

@@ -40,6 +40,16 @@ int end_test(void **state, CMFixtureFunction teardown);
 void *hold(void *memory);
 void *hold_object(void *object, void (*release)(void *object));
 
+/* Defines such a function, which calls `release` with the type of its own argument. */
+#define RELEASES(name, release)                                                                    \
+    static void name(void *object)                                                                 \
+    {                                                                                              \
+        release(object);                                                                           \
+    }
+
+/* Sets an environment variable until the test ends; NULL removes it. */
+void set_variable(const char *name, const char *value);
+
 /* Called before and after all tests of a program; NULL if the program does not define them. */
 extern CMFixtureFunction tests_setup, tests_teardown;
 

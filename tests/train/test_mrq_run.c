@@ -83,7 +83,7 @@ static double mean_reward(const struct ks_replay *r)
  */
 TEST(test_refresh)
 {
-    struct ks_run *run = make();
+    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
     const struct KS(agent) *a = l->agent;
     const size_t bytes = a->critic_arch->parameters * sizeof *a->critic->w;
@@ -112,7 +112,6 @@ TEST(test_refresh)
         assert_close(ks_learner_reward_scale(l, 0), scale, 1e-12);
         assert_int_equal(a->encoder->adam.step, (update / PERIOD + 1) * PERIOD);
     }
-    ks_run_free(run);
 }
 
 /* The rows of an update start at slots with complete windows; their rewards, of up to two steps,
@@ -120,7 +119,7 @@ TEST(test_refresh)
  * minibatch drawn for another purpose does not disturb that of the update. */
 TEST(test_rows)
 {
-    struct ks_run *run = make();
+    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
     float s[BATCH];
     size_t raised = 0;
@@ -155,19 +154,18 @@ TEST(test_rows)
     ks_learner_last_batch(l);
     for (size_t i = 0; i < BATCH; i++)
         assert_true(l->rows.s[i * l->replay->observations] == s[i]);
-    ks_run_free(run);
 }
 
 /* A checkpoint's minibatches are embeddings; its targets are those of the Huber loss. */
 TEST(test_frozen)
 {
-    struct ks_run *run = make();
+    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
     struct ks_rng replay, noise;
-    struct ks_checkpoint *c;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
     struct ks_batch batch;
     double input[BATCH * WIDTH], target[BATCH];
-    char *path;
+    KS_OWNED char *path = NULL;
 
     for (size_t k = 0; k < RANDOM_STEPS + 4; k++)
         assert_ok(ks_learner_step(l, run->metrics));
@@ -188,9 +186,6 @@ TEST(test_frozen)
         assert_close(c->input[i], input[i], 1e-6 * (1 + fabs(input[i])));
     for (size_t i = 0; i < BATCH; i++)
         assert_close(c->target[i], target[i], 1e-6 * (1 + fabs(target[i])));
-    ks_checkpoint_free(c);
-    free(path);
-    ks_run_free(run);
 }
 
 TEST(test_refusals)

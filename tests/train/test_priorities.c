@@ -85,8 +85,8 @@ static void check_draw(struct ks_priorities *p, const struct flags *f, size_t ma
 TEST(test_draws)
 {
     struct ks_rng rng = ks_rng_start(8, 8);
-    struct ks_priorities *p;
-    struct ks_replay *replay;
+    KS_OWNED_BY(ks_priorities_free) struct ks_priorities *p = NULL;
+    KS_OWNED_BY(ks_replay_free) struct ks_replay *replay = NULL;
     struct flags f = {.length = 0};
     double weight[CAPACITY] = {0};
     size_t ends = 0, terminal_ends = 0;
@@ -112,8 +112,6 @@ TEST(test_draws)
         p->built = p->built && k % 2 == 0;
     }
     assert_true(terminal_ends > 10 && ends > terminal_ends + 10 && largest > 2);
-    ks_priorities_free(p);
-    ks_replay_free(replay);
 }
 
 /* Windows of 4 steps in episodes of 6 transitions that end by a time limit, and of 3 that end in a
@@ -158,7 +156,7 @@ TEST(test_last_reward)
 {
     float s[3], to_s, to_a, to_next, mask;
     const struct ks_rows rows = {1, &to_s, &to_a, &to_next, &mask, &(double){0}};
-    struct ks_replay *replay;
+    KS_OWNED_BY(ks_replay_free) struct ks_replay *replay = NULL;
 
     assert_ok(ks_replay_new(CAPACITY, 1, 1, &replay));
     for (size_t k = 0; k < 6; k++) {
@@ -176,5 +174,4 @@ TEST(test_last_reward)
     assert_true(rows.reward[0] == 0 && mask == 0);
     ks_replay_take(replay, &(struct ks_window){3, 0.5, true}, 3, &rows, 0);
     assert_true(rows.reward[0] == 103 + 104 * 0.5 + 105 * 0.25 && mask == 0.25F && to_next == 6);
-    ks_replay_free(replay);
 }

@@ -62,7 +62,7 @@ static void check_drawn(const struct drawn *d, size_t low, size_t high)
 TEST(test_draws)
 {
     struct ks_rng rng = ks_rng_start(8, 0);
-    struct ks_replay *replay;
+    KS_OWNED_BY(ks_replay_free) struct ks_replay *replay = NULL;
     struct drawn d;
 
     assert_ok(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay));
@@ -75,7 +75,6 @@ TEST(test_draws)
         add(replay, k);
     draw(replay, &rng, 1, &d);
     check_drawn(&d, 13, 22); /* full: the last ten */
-    ks_replay_free(replay);
 }
 
 /* Transitions 0 .. 11 with reward k + 1 in episodes 0..2, 3, 4..8 (a terminal state at its
@@ -145,7 +144,8 @@ static void check_windows(const struct ks_replay *replay, size_t oldest)
 TEST(test_windows)
 {
     static const size_t capacity[] = {20, MADE, 8};
-    struct ks_replay *replay, *copy;
+    KS_OWNED_BY(ks_replay_free) struct ks_replay *copy = NULL;
+    struct ks_replay *replay;
 
     assert_ok(ks_replay_new(8, OBSERVATIONS, 1, &copy));
     ks_replay_clear(copy, MADE - 8);
@@ -162,7 +162,6 @@ TEST(test_windows)
         ks_replay_free(replay);
     }
     check_windows(copy, MADE - 8);
-    ks_replay_free(copy);
 }
 
 /* Rows drawn ahead of transition k are those drawn after it is added, unless one of them spans
@@ -199,7 +198,7 @@ static bool check_ahead(struct ks_replay *replay, size_t k, size_t n)
 TEST(test_ahead)
 {
     for (size_t n = 1; n <= CAPACITY + 1; n++) {
-        struct ks_replay *replay;
+        KS_OWNED_BY(ks_replay_free) struct ks_replay *replay = NULL;
         size_t drawn = 0, times = 40;
 
         assert_ok(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay));
@@ -211,14 +210,13 @@ TEST(test_ahead)
             assert_true(drawn > 0);
         else if (n >= CAPACITY)
             assert_int_equal(drawn, 0);
-        ks_replay_free(replay);
     }
 }
 
 TEST(test_capacity_of_one)
 {
     struct ks_rng rng = ks_rng_start(8, 1);
-    struct ks_replay *replay;
+    KS_OWNED_BY(ks_replay_free) struct ks_replay *replay = NULL;
     struct drawn d;
 
     assert_ok(ks_replay_new(1, OBSERVATIONS, 1, &replay));
@@ -228,14 +226,13 @@ TEST(test_capacity_of_one)
     check_drawn(&d, 2, 2);
     draw(replay, &rng, 3, &d);
     check_drawn(&d, 2, 2);
-    ks_replay_free(replay);
 }
 
 /* Blocks are allocated when they are needed; a failure to allocate one is reported. */
 TEST(test_out_of_memory)
 {
     const float row[] = {1, 2, 3, 4, 5, 6, 7, 8};
-    struct ks_replay *replay;
+    KS_OWNED_BY(ks_replay_free) struct ks_replay *replay = NULL;
 
     for (size_t n = 1; n <= 2; n++) {
         ks_alloc_fail_at(n);
@@ -248,7 +245,6 @@ TEST(test_out_of_memory)
     assert_int_equal(replay->count, 0);
     assert_ok(ks_replay_put(replay, row));
     assert_int_equal(replay->count, 1);
-    ks_replay_free(replay);
 }
 
 /* More transitions than a block holds are copied out in contiguous pieces and put into another

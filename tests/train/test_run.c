@@ -206,7 +206,7 @@ TEST(test_n_step)
 static void frozen_targets(struct run_fixture *s, size_t normalization, size_t raw, double *target,
                            double *target_raw)
 {
-    struct ks_checkpoint *c;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
 
     s->options.settings.reward_normalization = normalization;
     s->options.settings.raw_rewards = raw;
@@ -214,7 +214,6 @@ static void frozen_targets(struct run_fixture *s, size_t normalization, size_t r
     assert_ok(ks_checkpoint_read(scratch(text_of("step_%09zu.h5", s->run->learner.env_step)), &c));
     memcpy(target, c->target, FROZEN * BATCH * sizeof *target);
     memcpy(target_raw, c->target_raw, FROZEN * BATCH * sizeof *target);
-    ks_checkpoint_free(c);
 }
 
 /* In y = r + ..., raw rewards change only r: y_raw - y = r - r / scale, with the same draws.

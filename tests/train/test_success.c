@@ -35,7 +35,7 @@ TEST(test_share_of_episodes)
     const struct ks_env_task *task;
     struct ks_env_domain domain;
     struct ks_env_task with_goal;
-    struct ks_run *run;
+    KS_OWNED_BY(ks_run_free) struct ks_run *run = NULL;
 
     ks_settings_defaults(&options.settings);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
@@ -52,7 +52,6 @@ TEST(test_share_of_episodes)
     assert_close(evaluate(run, 1000), 0.5, 0); /* the last step counts */
     assert_close(evaluate(run, 7), 0, 0);      /* in the middle of an agent step */
     run->evaluation.player.env->task = task;
-    ks_run_free(run);
 }
 
 #define SHORT                                                                                      \

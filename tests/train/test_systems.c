@@ -282,7 +282,7 @@ TEST(test_normalizer)
     enum { N = 3, K = 500 };
     const double prior = 1e-4, size[N] = {1, 1e-3, 200};
     struct ks_rng rng = ks_rng_start(1, 2);
-    struct ks_normalizer *s;
+    KS_OWNED_BY(ks_normalizer_free) struct ks_normalizer *s = NULL;
     static float x[K][N];
 
     assert_ok(ks_normalizer_new(N, &s));
@@ -309,7 +309,6 @@ TEST(test_normalizer)
     }
     ks_normalizer_apply(NULL, K, x[0]); /* stays as it is */
     assert_ptr_equal(ks_normalizer_see(NULL, x[3]), x[3]);
-    ks_normalizer_free(s);
 }
 
 /* The divisor max(sqrt(Var G + 1e-8), max |G| / 5), with the variance that includes the prior. */
@@ -353,7 +352,7 @@ TEST(test_range_of_rewards)
     static const float rewards[] = {1, -4, 2};
     const enum ks_reward_scale range = KS_SCALE_RANGE;
     struct ks_returns returns = {.largest_return_to_go = 0};
-    struct ks_replay *replay;
+    KS_OWNED_BY(ks_replay_free) struct ks_replay *replay = NULL;
     float x = 0;
 
     assert_string_equal(ks_reward_scalings[KS_SCALE_RANGE], "range");
@@ -369,7 +368,6 @@ TEST(test_range_of_rewards)
         assert_close(ks_returns_divisor(&returns, range, -2),
                      (returns.largest_return_to_go + 1) / 10, 1e-15);
     }
-    ks_replay_free(replay);
 }
 
 /* The divisor is the mean |reward| in replay when it was last measured, and 1 before. */

@@ -70,7 +70,7 @@ TEST(test_ends)
     } cases[] = {{LENGTH, LENGTH, KS_ENV_TERMINATED},
                  {1000, 1000, KS_ENV_TERMINATED}, /* before the time limit */
                  {1001, 1000, KS_ENV_TRUNCATED}};
-    struct ks_env *env;
+    KS_OWNED_BY(ks_env_free) struct ks_env *env = NULL;
     double observation[WIDTH], bad = NAN, reward;
     enum ks_env_end end;
 
@@ -86,7 +86,6 @@ TEST(test_ends)
     assert_ok(ks_env_force(env, NULL, observation));
     assert_ok(ks_env_step(env, &bad, observation, &reward, &end));
     assert_int_equal(end, KS_ENV_TRUNCATED);
-    ks_env_free(env);
 }
 
 /* --- a run --- */
@@ -160,7 +159,7 @@ static double value_of(const struct KS(agent) *agent, const struct KS(net) *net,
 TEST(test_values)
 {
     enum { STEPS = 3000, RANDOM_STEPS = 64 };
-    struct ks_run *run = start(1, RANDOM_STEPS);
+    KS_OWNED_BY(ks_run_free) struct ks_run *run = start(1, RANDOM_STEPS);
     struct KS(agent) *agent = run->learner.agent;
     struct KS(net) *net;
     double value = 0;
@@ -176,7 +175,6 @@ TEST(test_values)
             assert_close(value_of(agent, net, step, a, primal), value, 0.02);
     }
     KS(net_free)(net);
-    ks_run_free(run);
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

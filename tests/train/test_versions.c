@@ -5,7 +5,7 @@
 static void change_setting(const char *name, int value)
 {
     struct image p = open_stopped_run();
-    json_t *object = json_load_file(in_run("run.json"), 0, NULL);
+    json_auto_t *object = json_load_file(in_run("run.json"), 0, NULL);
     json_t *settings[] = {json_object_get(p.description, "settings"),
                           json_object_get(object, "settings")};
 
@@ -16,7 +16,6 @@ static void change_setting(const char *name, int value)
             json_object_del(settings[i], name);
     write_stopped_run(&p);
     assert_int_equal(json_dump_file(object, in_run("run.json"), JSON_REAL_PRECISION(15)), 0);
-    json_decref(object);
 }
 
 /* A setting that an older version did not know counts as its default; a setting of a newer version

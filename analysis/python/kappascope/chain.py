@@ -77,7 +77,11 @@ class Chain:
         if value.kind == "layout" and any(v.kind == "bad" for v in self._spine(value)):
             return  # whose line says more
         why, way = (value.why, value.way) if value.why else reason(value.kind)
-        self.lines.append(f"{place_of(self.graph, value.node)}: {why}. Way out: {way}")
+        self._say(value, f"{why}. Way out: {way}")
+
+    def _say(self, value: Value, text: str) -> None:
+        """Adds a line about what a value has no line for."""
+        self.lines.append(f"{place_of(self.graph, value.node)}: {text}")
 
     def _between(self, value: Value, stop: Value | None) -> list[Item]:
         """The items from `stop` (not included) to `value`. Without stop: from the input, which is
@@ -89,9 +93,10 @@ class Chain:
                 if stop is None:
                     self.first.append(self._source(value))
                 else:
-                    self.lines.append(
-                        f"{place_of(self.graph, value.node)}: expected branches that start from the same "
-                        "features, found another one inside of a sum x + f(x). Way out: compute both from x"
+                    self._say(
+                        value,
+                        "expected branches that start from the same features, found another one inside of a "
+                        "sum x + f(x). Way out: compute both from x",
                     )
                 break
             more, front = self._step(value, stop)
@@ -120,10 +125,8 @@ class Chain:
                 value.width = self.graph.seen[value.node].shape[-1]
             most, eps = 1e6 if value.kind in ("l2norm", "avgl1norm") else 1, value.options.get("eps", 1)
             if not 1e-12 <= eps <= most:
-                self.lines.append(
-                    f"{place_of(self.graph, value.node)}: expected an eps from 1e-12 to {most:g}, found "
-                    f"{eps:g}. Way out: an eps of this size, in training, too"
-                )
+                way = "an eps of this size, in training, too"
+                self._say(value, f"expected an eps from 1e-12 to {most:g}, found {eps:g}. Way out: {way}")
             value = self._half_frozen(value) or value
             self._check_frozen(value)
             return [value], value.args[0]
@@ -238,10 +241,10 @@ class Chain:
             sources, self.first[before:] = self.first[before:], []
             if not inside:
                 if len({s.key for s in sources}) != 1 or any("source" in v.options for v in _flat(body)):
-                    self.lines.append(
-                        f"{place_of(self.graph, part.node)}: expected branches that start from the same "
-                        "features or from one part of the input, found another one inside of a sum x + f(x). "
-                        "Way out: compute both from x"
+                    self._say(
+                        part,
+                        "expected branches that start from the same features or from one part of the input, "
+                        "found another one inside of a sum x + f(x). Way out: compute both from x",
                     )
                     continue
                 cut = end, end + sources[0].width
@@ -301,13 +304,13 @@ class Chain:
         names = {p.name: self.graph.parameters[p.name].requires_grad for p in value.params.values()}
         value.frozen = value.frozen or set(names.values()) == {False} or value.kind in _FROZEN
         if len(set(names.values())) > 1:
-            states = ", ".join(
-                f"{name} ({'trained' if trained else 'frozen'})" for name, trained in names.items()
-            )
-            self.lines.append(
-                f"{place_of(self.graph, value.node)}: expected all parameters of a layer but its bias to be "
+            words = {True: "trained", False: "frozen"}
+            states = ", ".join(f"{name} ({words[trained]})" for name, trained in names.items())
+            self._say(
+                value,
+                "expected all parameters of a layer but its bias to be "
                 f"frozen or none (requires_grad), found {states}, which no line says. Way out: a layer that "
-                "has these parameters in parts, such as a norm without scale and a scaler"
+                "has these parameters in parts, such as a norm without scale and a scaler",
             )
 
     def _half_frozen(self, value: Value) -> Value | None:
@@ -323,8 +326,8 @@ class Chain:
         width, inputs = (self.graph.seen[n].shape[-1] for n in (node, x.node))
         shift = Value("dense", node, [Value("slice", node, [one], part=(inputs, inputs + 1))])
         shift.params, shift.width = {"kernel": params.pop("bias")}, width
-        rest = Value(value.kind, node, [x], params=params, **value.options)
-        rest.state, rest.width = value.state, width
+        value.width = width
+        rest = value.with_params(node, params)
         if "scale" in rest.params:
             scale = rest.params.pop("scale")
             rest = Value("scaler", node, [rest], params={"scaler": scale}, init=scale.factor)
@@ -344,7 +347,11 @@ class Chain:
                 return None
             skip, body, scaled = found
             factor, params = scaled.options["init"], {"alpha": scaled.params["scaler"]}
-        return skip, body, Value("lerp", value.node, params=params, init=factor, eps=value.options["eps"])
+        return (
+            skip,
+            body,
+            Value("lerp", value.node, params=params, init=factor, norm_eps=value.options["eps"]),
+        )
 
     def _spelled_out(self, value: Value) -> tuple[Value, Value, Value] | None:
         """(skip, body, scaler) if value = skip + scaler (body - skip)."""
@@ -380,6 +387,11 @@ def _text(value: Value, project: Mapping[str, str]) -> str:
     return _words(value, project) + (" trainable=no" if value.frozen else "")
 
 
+# Options of lines in their order, and the values with which they are left out.
+_OPTIONS = "groups", "eps", "momentum", "negative_slope", "init", "dim", "atoms", "shift"
+_USUAL = {"init": 1, "atoms": 1, "shift": 0}
+
+
 def _words(value: Value, project: Mapping[str, str]) -> str:
     o, kind = value.options, value.kind
     if kind in ("input", "slice", "concat", "select", "dropout"):
@@ -388,38 +400,17 @@ def _words(value: Value, project: Mapping[str, str]) -> str:
     if kind == "dense":
         line = f"dense {value.width}" + ("" if "bias" in value.params else " bias=no")
         line += f" norm={o['norm']}" if "norm" in o else ""
-        for pattern, how in project.items() if value.params else ():
-            if fnmatch.fnmatch(kernel_of(value).name, pattern):
-                line += f" project={how}"
-                break
-        return line
-    if kind == "layernorm":
-        affine = {0: " affine=no", 1: " bias=no"}.get(len(value.params), "")
-        return f"layernorm eps={_number(o['eps'])}{affine}"
-    if kind == "groupnorm":
-        affine = "" if value.params else " affine=no"
-        return f"groupnorm groups={o['groups']} eps={_number(o['eps'])}{affine}"
-    if kind == "batchnorm":
-        momentum = f" momentum={_number(round(o['momentum'], 12))}" if "momentum" in o else ""
-        affine = "" if value.params else " affine=no"
-        affine += " unbiased=yes" if "unbiased" in o else ""
-        return f"batchnorm eps={_number(o['eps'])}{momentum}{affine}"
-    if kind == "gelu":
-        return "gelu" + (" approximate=none" if o["approximate"] == "none" else "")
-    if kind == "leaky_relu":
-        return f"leaky_relu negative_slope={_number(o['negative_slope'])}"
-    if kind in ("rmsnorm", "rms", "l2norm", "avgl1norm"):
-        return f"{'rmsnorm' if kind == 'rms' else kind} eps={_number(o['eps'])}"
-    if kind in ("scaler", "mulc", "lerp"):
-        init = f" init={_number(o['init'])}" if o["init"] != 1 else ""
-        return ("scaler" if kind == "mulc" else kind) + init
+        names = [kernel_of(value).name] if value.params else []
+        return line + next((f" project={how}" for p, how in project.items() if fnmatch.filter(names, p)), "")
     if kind == "append":
         return f"append {_number(o['constant'])}"
-    if kind == "simnorm":
-        return f"simnorm dim={o['dim']}"
-    if kind == "dueling":
-        return "dueling" + (f" atoms={o['atoms']}" if o["atoms"] > 1 else "")
-    return kind + (f" shift={_number(o['shift'])}" if o.get("shift") else "")
+    line = {"mulc": "scaler", "rms": "rmsnorm"}.get(kind, kind)
+    shown = [key for key in _OPTIONS if key in o and o[key] != _USUAL.get(key)]
+    line += "".join(f" {key}={_number(o[key])}" for key in shown)
+    if kind in ("layernorm", "groupnorm", "batchnorm"):
+        line += " affine=no" if not value.params else " bias=no" if "bias" not in value.params else ""
+    line += " approximate=none" if o.get("approximate") == "none" else ""
+    return line + (" unbiased=yes" if "unbiased" in o else "")
 
 
 def description_lines(

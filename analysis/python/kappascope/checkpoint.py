@@ -14,10 +14,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from kappascope.attributes import check_attributes, check_whole
+from kappascope.arguments import check_attributes, check_whole, real
 from kappascope.names import Array, Arrays, Path
 from kappascope.refusal import fail
-from kappascope.scalars import real
 
 LOCK = "lock"  # the file that is locked in a temporary folder
 

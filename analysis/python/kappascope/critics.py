@@ -98,13 +98,13 @@ class Critic:
         """A lerp's l2norm has eps = 1e-8. Another eps is the same function where no norm is near
         either."""
         for value in (value for chain in self.chains for value in chain.values):
-            if value.kind == "lerp" and value.options["eps"] != 1e-8:
+            if value.kind == "lerp" and value.options["norm_eps"] != 1e-8:
                 before = self.graph.values[value.node].args[0].node
                 least = seen[before].norm(dim=-1).min()
-                if not least > 10 * max(value.options["eps"], 1e-8):
+                if not least > 10 * max(value.options["norm_eps"], 1e-8):
                     fail(
                         f"{place_of(self.graph, value.node)}: expected eps=1e-8 in the l2norm of a lerp, "
-                        f"found {value.options['eps']:g} and a row of norm {least:g}. Way out: eps=1e-8"
+                        f"found {value.options['norm_eps']:g} and a row of norm {least:g}. Way out: eps=1e-8"
                     )
 
 

@@ -29,6 +29,10 @@ class Description:
         self.layers, self.outputs, self.heads = layers, outputs, heads
         self.joint = any(layer.kind in ("batchnorm", "batchrenorm") for layer in layers)
 
+    def trained(self) -> list[Layer]:
+        """The layers, those that are not trained without their parameters."""
+        return [x if x.trainable else Layer(0, x.kind, x.out) for x in self.layers]
+
 
 def _columns(text: str, width: int) -> int:
     """The number of columns in the [a:b] of a word or a line, counted from `width`."""

@@ -10,10 +10,17 @@ from typing import Any
 from kappascope.checkpoint import write_checkpoint
 from kappascope.description import KINDS, Description, read_description
 from kappascope.losses import Loss
-from kappascope.minibatches import read_minibatches, read_targets, read_weights, real_array
+from kappascope.maps import read_text
+from kappascope.minibatches import (
+    RESULTS,
+    read_minibatches,
+    read_results,
+    read_targets,
+    read_weights,
+    real_array,
+)
 from kappascope.names import Array, Arrays, Path
 from kappascope.refusal import did_you_mean, fail
-from kappascope.stored import check_regular
 
 _ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
@@ -27,9 +34,7 @@ def described(arch: Path, loss: str | None, inputs: int) -> tuple[str, Descripti
     if "\n" not in arch and (os.path.exists(arch) or arch.split()[:1] not in [[kind] for kind in KINDS]):
         if not os.path.exists(arch):
             fail(f"{arch}: no such file. Expected the path of a description, or its text")
-        check_regular(arch)
-        with open(arch, encoding="utf-8-sig") as file:
-            arch = file.read()
+        arch = read_text(arch)
     arch = arch.removeprefix("\ufeff").rstrip() + "\n"
     description = read_description(arch, inputs)
     if not description.heads:
@@ -66,22 +71,6 @@ def _critics(what: str, given: Mapping[str, Any], shapes: dict[str, tuple[int, .
     if lines:
         fail(f"{what}: expected those of the description, as [critics, ...]:", lines)
     return there
-
-
-def _results(given: Mapping[str, Any], shape: tuple[int, ...], rows: int) -> Arrays:
-    """Reference results. shape: (N, R, E, K); rows: B."""
-    found = {}
-    for name, value in given.items():
-        if name not in ("output", "loss", "gradient_norm"):
-            fail(f"results: expected output, loss or gradient_norm, found {name}")
-        a = real_array(f"results: {name}", value)
-        wants = [(n, r, *shape[2:]) for n in (shape[0], 1) for r in (shape[1], rows)]
-        if name != "output":
-            wants = [(n,) for n in (shape[0], 1)]
-        if a.shape not in wants:
-            fail(f"results: {name}: expected {list(wants[0])}, found {list(a.shape)}")
-        found[name] = a
-    return found
 
 
 def assumed(adam: Mapping[str, Any], names: list[str]) -> dict[str, str]:
@@ -145,7 +134,10 @@ def save_arrays(
     t = read_targets(targets, batched, x.shape[:2], description.heads, ensemble, description.joint)
     w = read_weights(weights, t)
     batch = {"input": x, "target": t} | ({} if w is None else {"weight": w})
-    batch |= _results(results or {}, (*x.shape[:2], ensemble, description.outputs), t.shape[1])
+    for name in results or {}:
+        if name not in RESULTS:
+            fail(f"results: expected output, loss or gradient_norm, found {name}")
+    batch |= read_results("results", results or {}, (*x.shape[:2], ensemble, description.outputs), t.shape[1])
     adam: dict[str, Any] | None = None
     root: dict[str, Any] = {} if step is None else {"env_step": step}
     if optimizer is not None:

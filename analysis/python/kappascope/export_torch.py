@@ -97,7 +97,7 @@ def _trained(critics: list[Critic], optimizer: Any) -> tuple[list[Tensor], list[
 
 
 def _torch_adam(
-    optimizer: Any, critics: list[Critic], layers: list[Layer]
+    optimizer: Any, critics: list[Critic], trained: list[Layer]
 ) -> tuple[dict[str, Any] | None, dict[str, float]]:
     """(Adam's moments in the order of the description, or None before its first step; the attribute
     learning_rate, if there is one rate)."""
@@ -123,7 +123,6 @@ def _torch_adam(
             f"critics, found {sorted(constants)} and {sorted(steps)} steps. {NO_MOMENTS}"
         )
     adam: dict[str, Any] = dict(zip(("beta1", "beta2", "eps"), constants.pop()), step=steps.pop())
-    trained = [x if x.trainable else Layer(0, x.kind, x.out) for x in layers]
     for moment, key in (("m", "exp_avg"), ("v", "exp_avg_sq")):
 
         def read(graph: Graph, name: str, key: str = key) -> Tensor:
@@ -254,7 +253,7 @@ def save(
     adam: dict[str, Any] | None = None
     root: dict[str, Any] = {} if step is None else {"env_step": step}
     if optimizer is not None:
-        adam, rate = _torch_adam(optimizer, traced, description.layers)
+        adam, rate = _torch_adam(optimizer, traced, description.trained())
         root |= rate
     arch = traced[0].chains[0].text
     write_checkpoint(path, arch, ensemble, parameters, batch, adam, {**root, **(attributes or {})})

@@ -12,8 +12,8 @@ import numpy as np
 from kappascope.names import Array, Arrays, Module, Node, Tensor
 from kappascope.refusal import fail
 from kappascope.torch_layers import Layers
-from kappascope.tracing import nearly_equal, place_of
-from kappascope.values import UNWRITTEN, Parameter, Source, Value, reason
+from kappascope.tracing import nearly_equal
+from kappascope.values import UNWRITTEN, NoLine, Parameter, Source, Value, reason
 
 _NO_TERMS = (UNWRITTEN - {"sub"}) | {"between", "constant", "times"}  # what cannot be a term of a sum
 
@@ -84,12 +84,10 @@ class Graph(Layers):
             return [total]
         if value.kind not in ("dense", "select", "slice") and not self.duel(value):
             why, way = (value.why, value.way) if value.why else reason(value.kind)
-            fail(
-                f"{self.name} cannot be expressed:",
-                [
-                    f"{place_of(self, value.node)}: the last layer of a critic is a Linear, whose outputs "
-                    f"the loss reads; {why}. Way out: {way}"
-                ],
+            self.refuse(
+                value.node,
+                "the last layer of a critic is a Linear, whose outputs the loss reads; "
+                f"{why}. Way out: {way}",
             )
         return [value]
 
@@ -118,13 +116,10 @@ class Graph(Layers):
                     for axes in itertools.permutations(range(3))
                 )
             if not good:
-                fail(
-                    f"{self.name} cannot be expressed:",
-                    [
-                        f"{place_of(self, node)}: forward cuts or reorders the outputs of the last "
-                        f"layer, {shapes}, to {list(shape)}. Way out: return them as they are, and do this "
-                        "in the loss"
-                    ],
+                self.refuse(
+                    node,
+                    f"forward cuts or reorders the outputs of the last layer, {shapes}, to {list(shape)}. "
+                    "Way out: return them as they are, and do this in the loss",
                 )
             self.places[node] = places
 
@@ -145,9 +140,10 @@ class Graph(Layers):
             bound = 1e-2 if self.rounded else 1e-12
             alike = len(numbers) == len(places)
             if not alike or not nearly_equal(seen[node].flatten(), numbers[places], bound):
-                fail(
-                    f"{place_of(self, node)}: forward cuts or reorders the outputs of the last layer in some "
-                    "minibatches. Way out: return them as they are, and do this in the loss"
+                self.refuse(
+                    node,
+                    "forward cuts or reorders the outputs of the last layer in some minibatches. Way out: "
+                    "return them as they are, and do this in the loss",
                 )
 
     # --- sums of branches ---
@@ -261,7 +257,7 @@ class Graph(Layers):
         if stacked:
             return stacked
         if x.kind != "times" or not isinstance(dim, int):
-            return self._bad(node, "sum")
+            raise NoLine
         at = next(n for n in x.node.all_input_nodes if self.values[n] is x.args[0])
         return self._select(node, at, self._weights(x.args[1]), dim % self.seen[x.node].dim())
 
@@ -342,7 +338,7 @@ class Graph(Layers):
         axis, count = axis % seen.dim(), seen.shape[axis]
         numbers = self.seen[index.node].reshape(len(seen), -1) if isinstance(index, Value) else seen
         if not isinstance(index, Value) or not index.free or not bool((numbers == numbers[:, :1]).all()):
-            return self._bad(node, "gather")
+            raise NoLine(word="gather")
 
         def one_hot(t: Tensor) -> Tensor:
             return functional.one_hot(t.reshape(len(t), -1)[:, 0].long(), count).to(self.dtype)
@@ -367,11 +363,11 @@ class Graph(Layers):
         dense = self.sum_of(dense) or dense
         if dense.kind != "dense" or dense.state:
             return None
-        found = Value("dense", dense.node, dense.args, **dense.options)
-        found.params = {key: p.then(lambda w: w[..., order]) for key, p in dense.params.items()}
-        if not dense.params:
+        params = {key: p.then(lambda w: w[..., order]) for key, p in dense.params.items()}
+        found = dense.with_params(dense.node, params)
+        if not params:
             found.options["kernel"] = dense.options["kernel"][:, order.numpy()]
-        found.frozen, found.width = dense.frozen, dense.width
+        found.frozen = dense.frozen
         return found
 
     def _ordered(self, at: Node, axis: int) -> Value | None:
@@ -415,4 +411,4 @@ class Graph(Layers):
             if value.kind == "bad":
                 return value
             left += [v for v in value.args if not v.free]
-        return self._bad(node, "times")
+        raise NoLine(word="times")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import h5py
 
 from kappascope.names import Path
-from kappascope.refusal import fail
+from kappascope.refusal import Refused, fail
 from kappascope.stored import check_regular, limited_memory
 
 T = TypeVar("T")
@@ -37,6 +37,26 @@ def read_hdf5(
         _scout(os.fspath(path), first or read)
     with h5py.File(path, **{"mode": "r", **how}) as file:
         return read(file)
+
+
+def read_own(path: Path, format: str, what: str, read: Callable[[Any], T]) -> T:
+    """What read(file) returns, of a file that `kappascope analyze` wrote, whose attribute `format` is this;
+    what: such files in words. Raises Refused."""
+
+    def checked(file: Any) -> T:
+        found = file.attrs.get("format", "another file of HDF5")
+        found = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
+        if found != format:
+            fail(f"{path}: expected {what} ({format}), found {found}")
+        return read(file)
+
+    try:
+        return read_hdf5(path, checked)
+    except Refused:
+        raise
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        fail(f"{path}: expected {what}, which `kappascope analyze` writes: {said}")
 
 
 def _scout(path: str, read: Callable[[Any], Any]) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import getopt
 import os
 import re
 import signal
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from kappascope import __version__
 from kappascope.importing import AXES, MOST_INDEX, NO_PROCESS, STOPPING, Import, import_files
-from kappascope.refusal import Refused, fail, printable
+from kappascope.refusal import NotPrinted, Refused, fail, printable, say
 
 HELP = """\
 NAME
@@ -116,13 +114,13 @@ def _parse(arguments: list[str]) -> Import | None:
     """None if only the help or the version was asked for, which it prints."""
     given, weights = _read_options(arguments)
     if "--help" in given:
-        print(HELP, end="")
+        say(HELP.removesuffix("\n"))
         return None
     if "--version" in given:
         import h5py
 
-        print(f"kappascope-import {__version__}\nPython {sys.version.split()[0]}\nNumPy {np.__version__}")
-        print(f"h5py {h5py.__version__}\nHDF5 {h5py.version.hdf5_version}")
+        say(f"kappascope-import {__version__}\nPython {sys.version.split()[0]}\nNumPy {np.__version__}")
+        say(f"h5py {h5py.__version__}\nHDF5 {h5py.version.hdf5_version}")
         return None
     for option in ("--arch A.arch", "--map M.map", "--batch B.npz"):
         if option.split()[0] not in given:
@@ -154,13 +152,12 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         job = _parse(arguments)
         if job:
             import_files(job)
-        print(end="", flush=True)
         return 0, ""
     except Refused as error:
         return 2, str(error)
     except MemoryError:
         return 1, "out of memory"
-    except _Stdout as error:
+    except NotPrinted as error:
         return 1, f"cannot write to standard output: {error}"
     except BlockingIOError:
         return 1, NO_PROCESS
@@ -172,46 +169,17 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         )
 
 
-class _Stdout(Exception):
-    """Standard output cannot be written."""
-
-
-class _Output:
-    """Standard output, whose errors differ from those of other files."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def write(self, text: str) -> None:
-        self._try(lambda: self.stream.write(text))
-
-    def flush(self) -> None:
-        self._try(lambda: self.stream.flush())
-
-    def _try(self, action: Callable[[], object]) -> None:
-        if self.stream is None:
-            raise _Stdout(os.strerror(errno.EBADF))
-        try:
-            action()
-        except OSError as error:
-            # What could not be written would fail once more when Python ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
-            raise _Stdout(error.strerror) from error
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Signals end it as they end other programs, but what is half written is removed before."""
-    stream = sys.stdout
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="backslashreplace")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
     kept = {
         number: signal.signal(number, _stop)
         for number in STOPPING
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:
-        with contextlib.redirect_stdout(_Output(stream)):  # type: ignore[type-var]
-            status, message = _run(sys.argv[1:] if arguments is None else arguments)
+        status, message = _run(sys.argv[1:] if arguments is None else arguments)
     except _Stopped as stopped:
         signal.signal(stopped.args[0], signal.SIG_DFL)
         os.kill(os.getpid(), stopped.args[0])

@@ -27,17 +27,16 @@ from kappascope.arrays import open_weights
 from kappascope.checkpoint import LOCK, check_replaceable, lock, remove_abandoned, replace, write_checkpoint
 from kappascope.description import Description, read_description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
-from kappascope.minibatches import warnings_of_rows
+from kappascope.minibatches import RESULTS, read_results, warnings_of_rows
 from kappascope.names import Array, Arrays
 from kappascope.programs import program
-from kappascope.refusal import fail, printable
+from kappascope.refusal import fail, printable, say
 from kappascope.stored import Stored, Weights, shape_text
 
 NO_PROCESS = "no further process or thread can be started: expected a larger limit (ulimit -u)"
 STOPPING = signal.SIGTERM, signal.SIGHUP, signal.SIGINT  # signals that ask this program to end
 AXES, MOST_INDEX, _MOST_SIDE = 7, 1 << 30, 1 << 30
-_REFERENCE = "output", "loss", "gradient_norm"
-_BATCH = ("input", "target", "weight", *_REFERENCE)  # the first two are required
+_BATCH = ("input", "target", "weight", *RESULTS)  # the first two are required
 
 
 @dataclass
@@ -205,25 +204,6 @@ def _check_target(batch: Weights, s: Stored, description: Description, critics: 
         )
 
 
-def _check_reference(batch: Weights, s: Stored, outputs: int, critics: int, loss_rows: int) -> None:
-    """Results of the other framework belong to all minibatches, or to the first one. Outputs are [N, B, E,
-    K] or [N, R, E, K], others [N]."""
-    n, rows, _ = _input_shape(batch)
-    fits = s.shape[:1] in ((n,), (1,))
-    if s.name == "output" and not (
-        fits and s.shape[1:] in [(r, critics, outputs) for r in (loss_rows, rows)]
-    ):
-        fail(
-            f"{batch.path}: output: expected {n} minibatches (or the first alone), {loss_rows} or {rows} "
-            f"rows, {critics} critics and {outputs} outputs, found {s.describe()}"
-        )
-    if s.name != "output" and not (fits and len(s.shape) == 1):
-        fail(
-            f"{batch.path}: {s.name}: expected a number for each of {n} minibatches (or the first alone), "
-            f"found {s.describe()}"
-        )
-
-
 def _take_batch(batch: Weights, description: Description, critics: int) -> tuple[Arrays, bool]:
     """All arrays; and whether inputs, targets or weights have the type float64."""
     found: Arrays = {}
@@ -238,13 +218,13 @@ def _take_batch(batch: Weights, description: Description, critics: int) -> tuple
         elif name == "weight" and s.shape != (_input_shape(batch)[0], loss_rows):
             expected = shape_text((_input_shape(batch)[0], loss_rows))
             fail(f"{batch.path}: weight: expected {expected}, found {s.describe()}")
-        elif name in _REFERENCE:
-            _check_reference(batch, s, description.outputs, critics, loss_rows)
         found[name] = batch.read(s)
-        wide = wide or (s.type == "float64" and name not in _REFERENCE)
+        wide = wide or (s.type == "float64" and name not in RESULTS)
     if found["target"].ndim == 2:
         found["target"] = found["target"][..., None]
-    return found, wide
+    results = {name: found[name] for name in RESULTS if name in found}
+    shape = (*_input_shape(batch)[:2], critics, description.outputs)
+    return found | read_results(batch.path, results, shape, loss_rows), wide
 
 
 # --- the programs of KappaScope ---
@@ -361,7 +341,7 @@ def _match_all(map: Map, job: Import, description: Description) -> list[Match]:
 
 def _say(job: Import, line: str) -> None:
     if not job.quiet:
-        print(printable(line))
+        say(printable(line))
 
 
 def _adam(matches: list[Match], critics: Arrays) -> dict[str, Any] | None:
@@ -388,7 +368,7 @@ def _write(
     """In float64 if a source is, else in float32; results of the other framework in their own type."""
     type = np.float64 if wide else np.float32
     critics = {name: np.stack(values).astype(type) for name, values in arrays.items()}
-    batch = {name: a if name in _REFERENCE else a.astype(type) for name, a in batch.items()}
+    batch = {name: a if name in RESULTS else a.astype(type) for name, a in batch.items()}
     ensemble, adam = len(next(iter(arrays.values()))), _adam(matches, critics)
     write_checkpoint(path, text, ensemble, critics, batch, adam, {}, fixed=True)
 
@@ -449,14 +429,14 @@ def _locked(folder: str) -> Iterator[None]:
 
 def _list_results(job: Import, batch: Arrays) -> None:
     """Which results of the other framework were compared, and which the file does not have."""
-    if not any(name in batch for name in _REFERENCE):
+    if not any(name in batch for name in RESULTS):
         _say(
             job,
             f"{job.batch}: nothing was compared: it has no output, loss or gradient_norm of the program "
             "that trained the critic",
         )
         return
-    for name in _REFERENCE:
+    for name in RESULTS:
         equal = "equal to what is computed here, up to rounding"
         missing = "not compared, because the file does not have it"
         _say(job, f"{job.batch}: {name}: {equal if name in batch else missing}")

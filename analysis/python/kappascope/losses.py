@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,10 @@ _LOSSES: dict[str, dict[str, float | None]] = {
     "quantile": {"kappa": 1.0},
 }
 _LOSS_HINTS = {
-    "mseloss": "mse weight=2",
-    "mse_loss": "mse weight=2",
+    **dict.fromkeys(["mseloss", "mse_loss"], "mse weight=2"),
+    **dict.fromkeys(["cross_entropy", "crossentropyloss"], "ce min=V max=V"),
+    **dict.fromkeys(["smooth_l1", "smooth_l1_loss", "huberloss", "huber_loss"], "huber delta=1"),
     "l2": "mse",
-    "cross_entropy": "ce min=V max=V",
-    "crossentropyloss": "ce min=V max=V",
-    "smooth_l1": "huber delta=1",
-    "smooth_l1_loss": "huber delta=1",
-    "huberloss": "huber delta=1",
-    "huber_loss": "huber delta=1",
     "quantile_huber": "quantile",
 }
 
@@ -105,16 +100,21 @@ def _loss_rows(loss: Loss, f: Any, t: Any, xp: Any, logsumexp: Callable[[Any], A
     return rows.reshape(len(f), -1).sum(-1)
 
 
-def mean_loss(heads: list[Head], f: Any, t: Any, w: Any, xp: Any, logsumexp: Callable[[Any], Any]) -> Any:
-    """The mean over rows of the sum over heads [(loss, outputs)], which lie side by side in f [B,
-    K] and t [B, T]; w: weights of the rows [B]."""
-    total, at, target = 0, 0, 0
+def _parts(heads: list[Head], f: Any, t: Any) -> Iterator[tuple[Loss, Any, Any]]:
+    """Each head's loss, outputs and targets, which lie side by side in f and t."""
+    at = 0
     for loss, outputs in heads:
-        columns = t.shape[-1] if len(heads) == 1 else outputs
-        rows = _loss_rows(loss, f[:, at : at + outputs], t[:, target : target + columns], xp, logsumexp)
-        total = total + loss.weight * (rows * w).sum() / len(f)
-        at, target = at + outputs, target + columns
-    return total
+        yield loss, f[:, at : at + outputs], t if len(heads) == 1 else t[:, at : at + outputs]
+        at += outputs
+
+
+def mean_loss(heads: list[Head], f: Any, t: Any, w: Any, xp: Any, logsumexp: Callable[[Any], Any]) -> Any:
+    """The mean over rows of the sum over heads, of outputs f [B, K] and targets t [B, T]; w: weights of the
+    rows [B]."""
+    return sum(
+        loss.weight * (_loss_rows(loss, one, y, xp, logsumexp) * w).sum() / len(f)
+        for loss, one, y in _parts(heads, f, t)
+    )
 
 
 def torch_loss(loss: Any) -> Loss:
@@ -143,20 +143,17 @@ def torch_loss(loss: Any) -> Loss:
 def critic_loss(heads: list[Head], f: Tensor, t: Tensor, w: Tensor, torch: Any) -> Tensor:
     """The loss of one critic for outputs f [B, K] and targets t [B, T], by PyTorch's own function
     if that is given, which has to be that of the line."""
-    ours = mean_loss(heads, f, t, w, torch, lambda x: torch.logsumexp(x, -1))
+
+    def of(heads: list[Head], f: Tensor, t: Tensor) -> Tensor:
+        return mean_loss(heads, f, t, w, torch, lambda x: torch.logsumexp(x, -1))
+
+    ours = of(heads, f, t)
     if not any(loss.function for loss, _ in heads):
         return ours
-    theirs: Any = 0
-    at = target = 0
-    for loss, outputs in heads:
-        columns = t.shape[-1] if len(heads) == 1 else outputs
-        one, y = f[:, at : at + outputs], t[:, target : target + columns]
-        at, target = at + outputs, target + columns
-        theirs = theirs + (
-            loss.function(one, y)
-            if loss.function
-            else mean_loss([(loss, outputs)], one, y, w, torch, lambda x: torch.logsumexp(x, -1))
-        )
+    theirs: Any = sum(
+        loss.function(one, y) if loss.function else of([(loss, one.shape[-1])], one, y)
+        for loss, one, y in _parts(heads, f, t)
+    )
     value = float(ours.detach())
     if theirs.shape != ours.shape or not abs(float(theirs.detach()) - value) <= 1e-4 * abs(value) + 1e-12:
         fail(

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from kappascope.losses import Head, Loss
-from kappascope.names import Array
+from kappascope.names import Array, Arrays
 from kappascope.refusal import fail, first_line
+
+RESULTS = "output", "loss", "gradient_norm"  # of another program, with which the analyzer compares its own
 
 
 def real_array(name: str, value: Any) -> Array:
@@ -173,3 +175,16 @@ def read_weights(weights: Any, targets: Array) -> Array | None:
             f"targets, found {list(w.shape)}, the least {w.min() if w.size else 0:g}"
         )
     return w.reshape(shape).astype(np.float64)
+
+
+def read_results(what: str, given: Mapping[str, Any], shape: tuple[int, ...], rows: int) -> Arrays:
+    """Results of the other program, for all minibatches or for the first one: outputs [N, R, E, K] or [N, B,
+    E, K], others [N]. shape: (N, R, E, K); rows: B."""
+    found = {name: real_array(f"{what}: {name}", value) for name, value in given.items()}
+    for name, a in found.items():
+        wants = [(n, r, *shape[2:]) for n in (shape[0], 1) for r in (shape[1], rows)]
+        wants = wants if name == "output" else [(n,) for n in (shape[0], 1)]
+        if a.shape not in wants:
+            alone = "" if shape[0] == 1 else ", or those of the first minibatch alone"
+            fail(f"{what}: {name}: expected {list(wants[0])}{alone}, found {list(a.shape)}")
+    return found

@@ -14,11 +14,11 @@ import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kappascope.arguments import real, whole
 from kappascope.names import Path
 from kappascope.programs import program as find_program
 from kappascope.rows import append_row, cut_rows
 from kappascope.run import Run
-from kappascope.scalars import real, whole
 
 Row = dict[str, Any]
 Log = Callable[[int, Row], None]

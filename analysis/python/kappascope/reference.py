@@ -14,7 +14,7 @@ from kappascope.critics import Critic
 from kappascope.losses import Head, critic_loss, mean_loss
 from kappascope.minibatches import real_array
 from kappascope.names import Array, Arrays
-from kappascope.refusal import fail
+from kappascope.refusal import fail, first_line
 
 NO_MOMENTS = "Way out: leave the optimizer out; only the operator `preconditioned` needs it"
 
@@ -271,19 +271,20 @@ class FlaxResults:
         description."""
         import jax
 
-        try:
-            out = jax.eval_shape(lambda x: _forward(self.apply, self.sets[0], x), x)
-        except Exception as error:  # whatever apply does with these variables
-            self.sets = [{"params": v} for v in self.sets]
+        out: Any = None
+        errors = []
+        for sets in (self.sets, [{"params": v} for v in self.sets]):
             try:
-                out = jax.eval_shape(lambda x: _forward(self.apply, self.sets[0], x), x)
-            except Exception:
-                shapes = ", ".join(f"{name} {list(a.shape)}" for name, a in x.items())
-                what = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
-                fail(
-                    f"apply: fails for the variables as they are given, and the first minibatch ({shapes}): "
-                    f"{what}. Way out: apply=lambda v, x: ..., which computes the outputs from these"
-                )
+                self.sets, out = sets, jax.eval_shape(lambda x, v=sets[0]: _forward(self.apply, v, x), x)
+                break
+            except Exception as error:  # whatever apply does with these variables
+                errors.append(f"{type(error).__name__}: {first_line(error)}")
+        if len(errors) == 2:
+            shapes = ", ".join(f"{name} {list(a.shape)}" for name, a in x.items())
+            fail(
+                f"apply: fails for the variables as they are given, and the first minibatch ({shapes}): "
+                f"{errors[0]}. Way out: apply=lambda v, x: ..., which computes the outputs from these"
+            )
         if not hasattr(out, "shape"):
             fail(
                 f"apply: expected the critics' outputs as one array, found {type(out).__name__}. Way out: "

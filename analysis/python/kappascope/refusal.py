@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
@@ -24,6 +27,22 @@ def did_you_mean(word: str, known: Iterable[str], hints: Mapping[str, str] | Non
     ]
     near = next(filter(None, candidates), None)
     return f"; did you mean {near!r}?" if near else ""
+
+
+class NotPrinted(Exception):
+    """Standard output cannot be written."""
+
+
+def say(text: str) -> None:
+    """Prints a line on standard output, whose errors differ from those of other files. Raises NotPrinted."""
+    if sys.stdout is None:
+        raise NotPrinted(os.strerror(errno.EBADF))
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        # What could not be written would fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise NotPrinted(error.strerror) from error
 
 
 def printable(text: str) -> str:

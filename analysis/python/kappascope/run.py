@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from kappascope.arguments import attributes_of, check_functions, check_names
+from kappascope.arguments import attributes_of, check_functions, check_names, real, whole
 from kappascope.checkpoint import fixed_string, write_file
 from kappascope.hdf5 import read_hdf5
 from kappascope.lines import Lines, in_one_line, line_of
 from kappascope.names import Path
 from kappascope.rows import append_row, cut_rows, header_of, steps_of
 from kappascope.samples import Samples
-from kappascope.scalars import real, whole
 
 STUDY = """\
 ; A study of runs that were trained elsewhere. Change it as you like: kappascope.Run writes it only once.

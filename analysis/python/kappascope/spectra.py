@@ -9,9 +9,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from kappascope.hdf5 import read_hdf5
+from kappascope.hdf5 import read_own
 from kappascope.names import Array, Arrays, Path
-from kappascope.refusal import Refused, fail
 
 
 @dataclass(frozen=True)
@@ -68,9 +67,6 @@ def _plain(value: Any) -> Any:
 
 def _read(path: str, file: Any) -> Spectrum:
     attributes = {name: _plain(value) for name, value in file.attrs.items()}
-    if attributes.get("format") != "kappascope-spectrum":
-        found = attributes.get("format", "another file of HDF5")
-        fail(f"{path}: expected a spectrum (kappascope-spectrum), found {found}")
     arrays: Arrays = {}
     file.visititems(
         lambda name, one: arrays.__setitem__(name, np.asarray(one)) if isinstance(one, h5py.Dataset) else None
@@ -87,11 +83,4 @@ def load_spectrum(path: Path) -> Spectrum:
 
     Raises Refused if the file cannot be opened or is no spectrum."""
     path = os.fspath(path)
-    try:
-        return read_hdf5(path, lambda file: _read(path, file))
-    except Refused:
-        raise
-    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        fail(
-            f"{path}: expected a spectrum, which `kappascope analyze` writes: {' '.join(str(error).split())}"
-        )
+    return read_own(path, "kappascope-spectrum", "a spectrum", lambda file: _read(path, file))

@@ -7,9 +7,11 @@ from typing import Any
 
 from kappascope.names import Node
 from kappascope.tracing import Tracing
-from kappascope.values import Parameter, Unread, Value, reason, split_norm
+from kappascope.values import NoLine, Parameter, Value, inside, split_norm
 
 _NEW = ", in training, too: another critic"
+# Other names of arguments.
+_ARGUMENTS = {**dict.fromkeys(["self", "x", "A", "tensors"], "input"), "axis": "dim", "keepdims": "keepdim"}
 
 
 class Arithmetic(Tracing):
@@ -20,32 +22,18 @@ class Arithmetic(Tracing):
     def _inputs(self, node: Node) -> list[Value]:
         return [self.values[n] for n in node.all_input_nodes]
 
-    def _bad(self, node: Node, word: str, why: str | None = None, way: str | None = None) -> Value:
-        inputs = [v for v in self._inputs(node) if v.kind not in ("parameter", "constant")]
-        value = Value("bad", node, inputs[:1])
-        usual = reason(word)
-        value.why, value.way = why or usual[0], way or usual[1]
-        return value
-
     def _call(self, node: Node, *names: str) -> dict[str, Any]:
         """The arguments of a function or method by name, with values in place of nodes; names[0] is
         the first tensor."""
         found = dict(zip(names, node.args))
         found.update(node.kwargs)
-        for other, ours in (
-            ("self", "input"),
-            ("x", "input"),
-            ("A", "input"),
-            ("tensors", "input"),
-            ("axis", "dim"),
-            ("keepdims", "keepdim"),
-        ):
+        for other, ours in _ARGUMENTS.items():
             if other in found and ours in names:
                 found.setdefault(ours, found.pop(other))
         unread = [key for key, value in found.items() if key not in (*names, "inplace") and value is not None]
         unread += [repr(value) for value in node.args[len(names) :] if value is not None]
         if unread:
-            raise Unread(f"its argument {unread[0]} is not read here")
+            raise NoLine(f"its argument {unread[0]} is not read here")
         return {key: self._argument(value) for key, value in found.items()}
 
     def _argument(self, value: Any) -> Any:
@@ -79,7 +67,7 @@ class Arithmetic(Tracing):
                 return Value("relu", node, value.args, shift=value.options["shift"] + y)
             return value if y == 0 else Value("addc", node, [value], constant=float(y))  # 0: from sum()
         if y.kind == "constant":
-            return self._bad(node, "addc")
+            raise NoLine(word="addc")
         if y.kind != "parameter":
             return Value("add", node, [x, y])
         return self._biased(node, x, y.params["it"])
@@ -88,14 +76,12 @@ class Arithmetic(Tracing):
         """dense + b, or the bias of a norm whose scale came before."""
         ready = {"dense": ("kernel",), "layernorm": ("scale",), "batchnorm": ("scale",)}
         if bias.factor == 1 and x.kind in ready and tuple(x.params) == ready[x.kind]:
-            value = Value(x.kind, node, x.args, params={**x.params, "bias": bias}, **x.options)
-            value.state = x.state
-            return value
+            return x.with_params(node, {**x.params, "bias": bias})
         for i, term in enumerate(x.args) if x.kind == "add" else ():
             if bias.factor == 1 and term.kind == "dense" and tuple(term.params) == ("kernel",):
                 terms = [*x.args[:i], self._biased(term.node, term, bias), *x.args[i + 1 :]]
                 return Value("add", node, terms)
-        return self._bad(node, "bias")
+        raise NoLine(word="bias")
 
     def _on_sub(self, node: Node) -> Value:
         a = self._call(node, "input", "other", "alpha")
@@ -103,7 +89,7 @@ class Arithmetic(Tracing):
         if isinstance(y, (int, float)):
             return self._sum(node, x, -y * a.get("alpha", 1))
         if {"parameter", "constant"} & {getattr(x, "kind", ""), y.kind}:
-            return self._bad(node, "sub")
+            raise NoLine
         y = self._times(node, y, a["alpha"]) if "alpha" in a else y
         if not isinstance(x, Value):
             return self._sum(node, self._times(node, y, -1), x)
@@ -119,9 +105,9 @@ class Arithmetic(Tracing):
         if y.kind == "parameter":
             return self._scaled(node, x, y.params["it"])
         for a, b in ((x, y), (y, x)):
-            if b.kind == "sigmoid" and b.args[0] is a:
+            if inside(b, "sigmoid") is a:
                 return Value("silu", node, [a])
-            if b.kind == "tanh" and b.args[0].kind == "softplus" and b.args[0].args[0] is a:
+            if inside(b, "tanh", "softplus") is a:
                 return Value("mish", node, [a])
             norm = self._quotient(node, a, b.args[0], root=False) if b.kind == "rsqrt" else None
             if norm:
@@ -131,11 +117,9 @@ class Arithmetic(Tracing):
             return refused
         if x.free != y.free:
             return Value("times", node, [y, x] if x.free else [x, y])
-        return self._bad(
-            node,
-            "mul",
+        raise NoLine(
             "a product of activations has a line in the description only as x * sigmoid(x), x * "
-            "tanh(softplus(x)) or a norm",
+            "tanh(softplus(x)) or a norm"
         )
 
     def _on_neg(self, node: Node) -> Value:
@@ -152,11 +136,7 @@ class Arithmetic(Tracing):
     def _scaled(self, node: Node, x: Value, scale: Parameter) -> Value:
         """x times a parameter: the scale of a norm without one, else a scaler."""
         if x.kind in ("rms", "layernorm", "batchnorm") and not x.params and scale.factor == 1:
-            value = Value(
-                "rmsnorm" if x.kind == "rms" else x.kind, node, x.args, params={"scale": scale}, **x.options
-            )
-            value.state = x.state
-            return value
+            return x.with_params(node, {"scale": scale}, "rmsnorm" if x.kind == "rms" else x.kind)
         factor = scale.factor
         if x.kind == "mulc":
             factor, x = factor * x.options["init"], x.args[0]
@@ -168,16 +148,13 @@ class Arithmetic(Tracing):
         if isinstance(y, (int, float)):
             return self._times(node, x, 1 / y)
         norm = self._quotient(node, x, y, root=True) if isinstance(x, Value) else None
-        return (
-            norm
-            or self._refused_part(y)
-            or self._bad(
-                node,
-                "div",
+        found = norm or self._refused_part(y)
+        if not found:
+            raise NoLine(
                 "a quotient has a line in the description only as a norm: x / sqrt(mean(x^2) + eps), (x - "
-                "mean) / sqrt(var + eps) with the biased variance, x / max(norm, eps)",
+                "mean) / sqrt(var + eps) with the biased variance, x / max(norm, eps)"
             )
-        )
+        return found
 
     def _refused_part(self, value: Value) -> Value | None:
         """What was refused in the parts of a norm, which says more than that it is no norm."""
@@ -188,27 +165,23 @@ class Arithmetic(Tracing):
     def _quotient(self, node: Node, x: Value, below: Value, root: bool) -> Value | None:
         """x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps), x / max(|x|, eps), x / max(mean|x|, eps),
         from their parts. `below` is the denominator (root), or what rsqrt was taken of."""
-        if root and below.kind == "clamp" and below.args[0].kind == "norm" and below.args[0].args[0] is x:
+        if root and inside(below, "clamp", "norm") is x:
             return Value("l2norm", node, [x], eps=below.options["constant"])
-        size = below.args[0] if root and below.kind == "clamp" else below
-        sizes = size.kind == "mean" and size.options["over"] == "features" and size.args[0].kind == "abs"
-        if size is not below and sizes and size.args[0].args[0] is x:
-            return Value("avgl1norm", node, [x], eps=below.options["constant"])
-        if root and below.kind == "norm" and below.args[0] is x:
+        if root and inside(below, "clamp", "mean", "abs") is x:
+            over, eps = below.args[0].options["over"], below.options["constant"]
+            return Value("avgl1norm", node, [x], eps=eps) if over == "features" else None
+        if root and inside(below, "norm") is x:
             return Value("l2norm", node, [x], eps=1e-12)
-        if root and below.kind != "sqrt":
+        inner = inside(below, "sqrt", "addc") if root else inside(below, "addc")
+        if not inner:
             return None
-        below = below.args[0] if root else below
-        if below.kind != "addc":
-            return None
-        eps, inner = below.options["constant"], below.args[0]
-        squares = inner.kind == "mean" and inner.args[0].kind == "square"
-        centered = self._centered(x)
-        if squares and inner.args[0].args[0] is x and inner.options["over"] == "features" and not centered:
-            return Value("rms", node, [x], eps=eps)
+        eps, centered = (below.args[0] if root else below).options["constant"], self._centered(x)
+        squares = inside(inner, "mean", "square") is x
+        if squares and not centered:
+            return Value("rms", node, [x], eps=eps) if inner.options["over"] == "features" else None
         if not centered or inner.options.get("over") != centered[1]:
             return None
-        if squares and inner.args[0].args[0] is x or inner.kind == "var" and inner.args[0] is centered[0]:
+        if squares or inside(inner, "var") is centered[0]:
             kind = {"features": "layernorm", "rows": "batchnorm"}.get(centered[1])
             unbiased: dict[str, Any] = {"unbiased": True} if inner.options.get("unbiased") else {}
             return Value(kind, node, [centered[0]], eps=eps, **unbiased) if kind else None
@@ -216,9 +189,11 @@ class Arithmetic(Tracing):
 
     def _centered(self, x: Value) -> tuple[Value, str] | None:
         """(y, over) if x = y - mean(y)."""
-        if x.kind == "sub" and x.args[1].kind == "mean" and x.args[1].args[0] is x.args[0]:
-            return x.args[0], x.args[1].options["over"]
-        return None
+        if x.kind != "sub":
+            return None
+        y, mean = x.args
+        centered = inside(mean, "mean") is y
+        return (y, mean.options["over"]) if centered else None
 
     def _on_abs(self, node: Node) -> Value:
         return Value("abs", node, [self._call(node, "input")["input"]])
@@ -226,14 +201,14 @@ class Arithmetic(Tracing):
     def _on_max(self, node: Node) -> Value:
         """The least of critics, or a feature."""
         inputs = self._inputs(node)
-        return self._bad(node, "minimum" if len(inputs) > 1 or inputs[0].kind == "cat" else "max")
+        raise NoLine(word="minimum" if len(inputs) > 1 or inputs[0].kind == "cat" else "max")
 
     _on_min = _on_amax = _on_amin = _on_max
 
     def _on_pow(self, node: Node) -> Value:
         a = self._call(node, "input", "exponent")
         if a.get("exponent", 2) != 2:
-            return self._bad(node, "pow")
+            raise NoLine
         return Value("square", node, [a["input"]])
 
     def _over(self, node: Node, kind: str) -> Value:
@@ -246,14 +221,12 @@ class Arithmetic(Tracing):
         }
         a = self._call(node, "input", *names[kind])
         if a.get("ord", a.get("p")) not in (2, None, "fro"):
-            return self._bad(node, kind, "the only norm that has a line is the Euclidean one")
+            raise NoLine("the only norm that has a line is the Euclidean one")
         dim = a.get("dim")
         dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
         shape = self.seen[a["input"].node].shape
         if not isinstance(dim, int):
-            return self._bad(
-                node,
-                kind,
+            raise NoLine(
                 f"expected a {kind} over the features, found one over all entries, rows included",
                 (f".{kind}(-1, keepdim=True)" if kind == "mean" else "dim=-1, keepdim=True") + _NEW,
             )
@@ -262,15 +235,13 @@ class Arithmetic(Tracing):
         if shape[dim] == self.rows and (len(shape), dim) in ((2, 0), (3, 1)):  # [R, d] or [E, R, d]
             over = "rows"
         if over == "features" and not keepdim:
-            return self._bad(node, kind, "it drops the dimension of the features", "keepdim=True")
+            raise NoLine("it drops the dimension of the features", "keepdim=True")
         correction = a.get("unbiased", a.get("correction", True))
         if kind == "var" and correction not in (0, 1, None):
-            return self._bad(
-                node, kind, f"expected a correction of 0 or 1, found {correction}", f"correction=0{_NEW}"
-            )
+            raise NoLine(f"expected a correction of 0 or 1, found {correction}", f"correction=0{_NEW}")
         unbiased = kind == "var" and correction != 0
         if unbiased and over != "rows":
-            return self._bad(node, kind, "the variance of a norm is the biased one", f"unbiased=False{_NEW}")
+            raise NoLine("the variance of a norm is the biased one", f"unbiased=False{_NEW}")
         found = Value(kind, node, [a["input"]], over=over, dim=dim, keepdim=keepdim)
         found.options |= {"unbiased": True} if unbiased else {}
         return found
@@ -278,7 +249,7 @@ class Arithmetic(Tracing):
     def _on_clamp(self, node: Node) -> Value:
         a = self._call(node, "input", "min", "max")
         if a.get("max") is not None or not isinstance(a.get("min"), (int, float)):
-            return self._bad(node, "clamp")
+            raise NoLine
         if a["min"] == 0:
             return Value("relu", node, [a["input"]], shift=0.0)
         return Value("clamp", node, [a["input"]], constant=float(a["min"]))
@@ -286,5 +257,5 @@ class Arithmetic(Tracing):
     def _on_lerp(self, node: Node) -> Value:
         a = self._call(node, "input", "end", "weight")
         if not isinstance(a["weight"], Value) or a["weight"].kind != "parameter":
-            return self._bad(node, "lerp", "its weight is no parameter")
+            raise NoLine("its weight is no parameter")
         return Value("between", node, [a["input"], a["end"]], params={"alpha": a["weight"].params["it"]})

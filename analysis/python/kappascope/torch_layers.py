@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kappascope.names import Module, Node, Tensor
-from kappascope.refusal import fail
 from kappascope.torch_norms import Norms
-from kappascope.tracing import KernelNorm, is_renorm, kernel_norm, path_of, place_of
+from kappascope.tracing import KernelNorm, is_renorm, kernel_norm, path_of
 from kappascope.values import (
     ACTIVATIONS,
     ALIASES,
@@ -18,9 +17,10 @@ from kappascope.values import (
     SETTINGS,
     SHAPES,
     UNWRITTEN,
+    NoLine,
     Parameter,
-    Unread,
     Value,
+    reason,
 )
 
 _PRODUCTS = {"baddbmm": ("batch1", "batch2"), "addmm": ("mat1", "mat2")}  # input + left @ right
@@ -32,19 +32,9 @@ class Layers(Norms):
     def _write_through(self, node: Node) -> None:
         """Behind an operation in place, such as relu_, the names of its tensor have the new
         value."""
-        if node.op == "call_module":
-            changes = getattr(self.modules[node.target], "inplace", False)
-        elif node.op in ("call_method", "call_function"):
-            word = getattr(node.target, "__name__", node.target)
-            changes = (
-                node.kwargs.get("inplace")
-                or word.endswith("_")
-                and not word.endswith("__")
-                or word in ACTIVATIONS
-                and any(a is True for a in node.args)
-            )
-        else:
-            return
+        word = getattr(node.target, "__name__", str(node.target))
+        by_name = node.op.startswith("call") and word.endswith("_") and not word.endswith("__")
+        changes = by_name or node.kwargs.get("inplace")
         for other, seen in self.seen.items() if changes else ():
             if (
                 other in self.values
@@ -61,14 +51,16 @@ class Layers(Norms):
             return self._attribute(node)
         if node.op == "output":
             return Value("output", node)
-        if node.op == "call_module":
-            module = self.modules[node.target]
-            value = self._module(node, module, type(module).__name__)
-        else:
-            word = node.target if node.op == "call_method" else node.target.__name__
-            value = self._function(node, ALIASES.get(word, word))
-        inputs = self._inputs(node)
-        trained = node.op == "call_module" and self._is_trained(self.modules[node.target])
+        module = self.modules[node.target] if node.op == "call_module" else None
+        word = node.target if node.op == "call_method" else getattr(node.target, "__name__", "")
+        word = node.args[1] if word == "getattr" else ALIASES.get(word, word)
+        inputs, trained = self._inputs(node), module is not None and self._is_trained(module)
+        try:
+            value = self._module(node, module, inputs) if module is not None else self._function(node, word)
+        except NoLine as error:
+            usual = reason(error.word or (word if module is None else type(module).__name__))
+            value = Value("bad", node, [v for v in inputs if v.kind not in ("parameter", "constant")][:1])
+            value.why, value.way = error.why or usual[0], error.way or usual[1]
         value.fixed = not trained and all(v.fixed for v in inputs)
         value.free = value.free or (not value.params and not trained and all(v.free for v in inputs))
         value.free = value.free or (value.fixed and value.kind in UNWRITTEN)
@@ -84,108 +76,68 @@ class Layers(Norms):
             value.free = value.fixed = not self.parameters[name].requires_grad
             return value
         if getattr(self.seen[node], "requires_grad", False):
-            fail(
-                f"{place_of(self, node)}: a tensor that requires gradients and is no parameter of the "
-                "module. Way out: torch.nn.Parameter"
+            way = "torch.nn.Parameter"
+            self.refuse(
+                node, f"a tensor that requires gradients and is no parameter of the module. Way out: {way}"
             )
         return Value("constant", node, free=True)
 
-    def _module(self, node: Node, m: Module, kind: str) -> Value:
-        x = self._inputs(node)[:1]
-        norm = {"scale": "weight", "bias": "bias"}
-        norm_of_kernel = kernel_norm(m)
-        if norm_of_kernel:
-            return self._normed(node, m, x, norm_of_kernel)
-        if kind == "Linear":
-            params = self._layer_parameters(node, m, {"kernel": "weight", "bias": "bias"})
-            params["kernel"] = params["kernel"].then(lambda w: w.t())
-            return Value("dense", node, x, params=params)
-        if kind in ("BatchNorm1d", "SyncBatchNorm"):
-            return self._batchnorm(node, m, x)
-        if is_renorm(m):
-            return self._renorm(node, m, x)
-        if kind == "LayerNorm":
-            if len(m.normalized_shape) != 1:
-                return self._bad(
-                    node,
-                    kind,
-                    f"it normalizes over {len(m.normalized_shape)} dimensions, not over the features",
-                )
-            return Value("layernorm", node, x, eps=m.eps, params=self._layer_parameters(node, m, norm))
-        if kind == "GroupNorm":
-            params = self._layer_parameters(node, m, norm)
-            return self._groupnorm(node, x[0], m.num_groups, m.eps, params)
-        if kind == "RMSNorm":
-            params = self._layer_parameters(node, m, {"scale": "weight"})
-            return Value("rmsnorm" if params else "rms", node, x, eps=m.eps, params=params)
-        if kind.endswith("Dropout") or kind.endswith("Dropout1d"):
-            return x[0] if m.p == 0 or not m.training else self._bad(node, "dropout")
-        if kind in COPIES:
-            return x[0]
-        if kind in LAYOUT:
-            return self._layout(node, x[0])
-        if kind in ACTIVATIONS:
-            return self._activation(node, kind, x, vars(m))
-        if kind == "Softmax":
-            return self._softmax(node, x[0], m.dim)
+    def _module(self, node: Node, m: Module, x: list[Value]) -> Value:
+        """Of a module that is not traced."""
+        norm = kernel_norm(m)
+        if norm:
+            return self._normed(node, m, x[:1], norm)
+        if type(m).__name__ in ("BatchNorm1d", "SyncBatchNorm") or is_renorm(m):
+            return self._batchnorm(node, m, x[0])
         if self._is_trained(m):
-            return self._bad(
-                node,
-                kind,
+            raise NoLine(
                 way="export the part behind it, with its output as the input; where only inputs are in "
-                "front of it, also requires_grad_(False) for all its parameters, as a part of the input",
+                "front of it, also requires_grad_(False) for all its parameters, as a part of the input"
             )
-        return self._bad(node, kind)
+        raise NoLine
 
     def _normed(self, node: Node, m: Module, x: list[Value], how: KernelNorm) -> Value:
         """A Linear whose weight has a norm. PyTorch's g is [out, 1]."""
         norm, params, state = how
-        found = {ours: Parameter(path_of(node, theirs)) for ours, theirs in params.items()}
-        found = {
-            ours: p.then(lambda w: w.flatten()) if ours == "g" else p.then(lambda w: w.t())
-            for ours, p in found.items()
-        }
+        found = {}
+        for ours, theirs in params.items():
+            p = Parameter(path_of(node, theirs))
+            found[ours] = p.then(lambda w: w.flatten()) if ours == "g" else p.then(lambda w: w.t())
         if m.bias is not None:
             found["bias"] = Parameter(path_of(node, "bias"))
         value = Value("dense", node, x, params=found, norm=norm)
         value.state = {ours: path_of(node, theirs) for ours, theirs in state.items()}
         return value
 
-    def _activation(self, node: Node, word: str, x: list[Value], given: Mapping[str, Any]) -> Value:
-        """given: what the module or the call sets, of the settings named here."""
-        kind = ACTIVATIONS[word]
+    def _activation(self, node: Node, kind: str) -> Value:
+        a = self._call(node, "input", *SETTINGS.get(kind, ["inplace"]))
         fixed: dict[str, dict[str, float]] = {"elu": {"alpha": 1.0}, "softplus": {"beta": 1, "threshold": 20}}
         for key, only in fixed.get(kind, {}).items():
-            if given.get(key, only) != only:
-                return self._bad(node, kind, f"{key} is {given[key]:g}; the description has {only:g}")
+            if a.get(key, only) != only:
+                raise NoLine(f"{key} is {a[key]:g}; the description has {only:g}")
         options: dict[str, dict[str, Any]] = {
             "relu": {"shift": 0.0},
-            "gelu": {"approximate": given.get("approximate", "none")},
-            "leaky_relu": {"negative_slope": given.get("negative_slope", 0.01)},
+            "gelu": {"approximate": a.get("approximate", "none")},
+            "leaky_relu": {"negative_slope": a.get("negative_slope", 0.01)},
         }
-        return Value(kind, node, x, **options.get(kind, {}))
+        return Value(kind, node, [a["input"]], **options.get(kind, {}))
 
-    def _softmax(self, node: Node, x: Value, dim: Any) -> Value:
-        """Over all features of rows [R, d], or [E, R, d] of a stacked ensemble."""
-        shape = self.seen[node].shape
-        if not self._is_last(x, dim) or len(shape) not in (2, 3) or shape[-2] != self.rows:
-            return self._bad(node, "softmax")
-        return Value("simnorm", node, [x], dim=shape[-1])
+    def _on_hardtanh(self, node: Node) -> Value:
+        a = self._call(node, "input", "min_val", "max_val")
+        if (a.get("min_val", -1), a.get("max_val", 1)) != (0, 6):
+            raise NoLine
+        return Value("relu6", node, [a["input"]])
 
     def _on_softmax(self, node: Node) -> Value:
+        """Over all features of rows [R, d], or [E, R, d] of a stacked ensemble."""
         a = self._call(node, "input", "dim", "_stacklevel", "dtype")
-        return self._softmax(node, a["input"], a.get("dim") if a.get("dtype") is None else None)
+        shape, last = self.seen[node].shape, self._is_last(a["input"], a.get("dim"))
+        if not last or a.get("dtype") or len(shape) not in (2, 3) or shape[-2] != self.rows:
+            raise NoLine
+        return Value("simnorm", node, [a["input"]], dim=shape[-1])
 
     def _function(self, node: Node, word: str) -> Value:
-        try:
-            return self._read(node, word)
-        except Unread as error:
-            return self._bad(node, word, str(error))
-
-    def _read(self, node: Node, word: str) -> Value:
         inputs = self._inputs(node)
-        if word == "getattr":
-            word = node.args[1]
         if word in SHAPES or all(v.kind == "constant" for v in inputs):
             return Value("constant", node, free=True)
         if inputs[0].kind == "parameter" and len([v for v in inputs if v.kind != "constant"]) == 1:
@@ -198,42 +150,43 @@ class Layers(Norms):
         if word in LAYOUT:
             return self._layout(node, inputs[0])
         if word in ACTIVATIONS:
-            a = self._call(node, "input", *SETTINGS.get(ACTIVATIONS[word], ["inplace"]))
-            return self._activation(node, word, [a["input"]], a)
+            return self._activation(node, ACTIVATIONS[word])
         if word in ("mean", "var", "norm"):
             return self._over(node, word)
         if word in ("sqrt", "rsqrt"):
             return Value(word, node, inputs)
         if word in _PRODUCTS:
             return self._biased_product(node, *_PRODUCTS[word])
-        if word == "matmul":
-            a = self._call(node, "input", "other", "mat2")
-            return self._product(node, a["input"], a.get("other", a.get("mat2")))
-        if word == "add":
-            a = self._call(node, "input", "other", "alpha")
-            y = self._times(node, a["other"], a["alpha"]) if "alpha" in a else a["other"]
-            return self._sum(node, a["input"], y)
         rule = getattr(self, "_on_" + word, None)
-        return rule(node) if rule else self._bad(node, word)
+        if not rule:
+            raise NoLine
+        return rule(node)  # type: ignore[no-any-return]
+
+    def _on_matmul(self, node: Node) -> Value:
+        a = self._call(node, "input", "other", "mat2")
+        return self._product(node, a["input"], a.get("other", a.get("mat2")))
+
+    def _on_add(self, node: Node) -> Value:
+        a = self._call(node, "input", "other", "alpha")
+        y = self._times(node, a["other"], a["alpha"]) if "alpha" in a else a["other"]
+        return self._sum(node, a["input"], y)
 
     def _of_parameter(self, node: Node, word: str, value: Value) -> Value:
         """A view of a parameter, or one times a constant."""
-        parameter, seen = value.params["it"], self.seen[node]
+        parameter, seen, factor = value.params["it"], self.seen[node], None
         if word in CASTS:
             self.rounded = True
             return value
         if word == "neg":
-            scaled = Parameter(parameter.name, parameter.transform, -parameter.factor, parameter.part)
-            return Value("parameter", node, params={"it": scaled})
+            factor = -1.0
         if word in ("mul", "div"):
             given = list(self._call(node, "input", "other").values())
             other = [a for a in given if not isinstance(a, Value)]
             if len(other) == 1 and (word == "mul" or isinstance(given[0], Value)):
                 factor = float(other[0]) if word == "mul" else 1 / float(other[0])
-                scaled = Parameter(
-                    parameter.name, parameter.transform, parameter.factor * factor, parameter.part
-                )
-                return Value("parameter", node, params={"it": scaled})
+        if factor is not None:
+            scaled = Parameter(parameter.name, parameter.transform, parameter.factor * factor, parameter.part)
+            return Value("parameter", node, params={"it": scaled})
         size = self.parameters[parameter.name].numel()
         index = node.args[1] if word == "getitem" else None
         whole = seen.numel() == size or parameter.part
@@ -248,9 +201,7 @@ class Layers(Norms):
                 moved = parameter.then(view)
                 moved.part += (index % len(self.seen[value.node]),) if type(index) is int else ()
                 return Value("parameter", node, params={"it": moved})
-        return self._bad(
-            node,
-            word,
+        raise NoLine(
             "a weight that is computed from other parameters is not one of the critic's coordinates",
             "store the weight itself in the module: curvature in the weight",
         )
@@ -259,36 +210,19 @@ class Layers(Norms):
         """Another view of the same numbers in the same order is the value itself; some neighbouring
         features are a slice."""
         before, after = self.seen[value.node], self.seen[node]
-        torch = self.torch
-        if (
-            not isinstance(before, torch.Tensor)
-            or not isinstance(after, torch.Tensor)
-            or not before.dim()
-            or not after.dim()
-        ):
+        if not all(isinstance(t, self.torch.Tensor) and t.dim() for t in (before, after)):
             return Value("layout", node, [value])
-        moved = self._moved(node)
-        if (
-            before.numel() == after.numel()
-            and after.shape[-1] == before.shape[-1]
-            and self._is_in_order(moved)
-        ):
+        moved, whole = self._moved(node), before.numel() == after.numel()
+        if whole and after.shape[-1] == before.shape[-1] and self._is_in_order(moved):
             return value
         part = node.args[1] if getattr(node.target, "__name__", "") == "getitem" else None
-        if (
-            isinstance(part, tuple)
-            and len(part) > 1
-            and not value.free
-            and before.dim() == 2
-            and before.numel() != after.numel()
-        ):
+        of_rows = not value.free and before.dim() == 2
+        if isinstance(part, tuple) and len(part) > 1 and of_rows and not whole:
             return self._slice(node, value, part[-1], moved)
         return Value("layout", node, [value])
 
     def _repeat(self, node: Node, given: Mapping[Node, Tensor]) -> Any:
         """What a node computes with other tensors in place of its inputs."""
-        if node.op == "call_module":
-            return self.modules[node.target](*given.values())
         args, kwargs = self.torch.fx.node.map_arg(
             (node.args, node.kwargs), lambda n: given[n] if n in given else self.seen[n]
         )
@@ -320,9 +254,7 @@ class Layers(Norms):
     def _on_linear(self, node: Node) -> Value:
         a = self._call(node, "input", "weight", "bias")
         if any(a.get(key) is not None and a[key].kind != "parameter" for key in ("weight", "bias")):
-            return self._bad(
-                node, "linear", "its weight is no parameter", "store the weight itself in the module"
-            )
+            raise NoLine("its weight is no parameter", "store the weight itself in the module")
         params = {"kernel": a["weight"].params["it"].then(lambda w: w.t())}
         if a.get("bias") is not None:
             params["bias"] = a["bias"].params["it"]
@@ -330,31 +262,19 @@ class Layers(Norms):
 
     def _kernel(self, node: Node, x: list[Value], params: dict[str, Parameter]) -> Value:
         if any(p.factor != 1 for p in params.values()):
-            return self._bad(
-                node,
-                "linear",
+            raise NoLine(
                 "a kernel times a constant has no line in the description",
                 "store the product itself in the module: curvature in the product",
             )
         return Value("dense", node, x, params=params)
 
     def _product(self, node: Node, x: Any, w: Any, bias: Parameter | None = None) -> Value:
-        if (
-            not isinstance(w, Value)
-            or w.kind != "parameter"
-            or not isinstance(x, Value)
-            or x.kind == "parameter"
-        ):
-            return self._bad(
-                node,
-                "matmul",
+        if getattr(w, "kind", "") != "parameter" or getattr(x, "kind", "parameter") == "parameter":
+            raise NoLine(
                 "expected activations times a parameter [in, out] or [E, in, out]",
                 "torch.nn.functional.linear(x, weight)",
             )
-        params = {"kernel": w.params["it"]}
-        if bias is not None:
-            params["bias"] = bias
-        return self._kernel(node, [x], params)
+        return self._kernel(node, [x], {"kernel": w.params["it"]} | ({"bias": bias} if bias else {}))
 
     def _biased_product(self, node: Node, left: str, right: str) -> Value:
         a = self._call(node, "input", left, right)
@@ -367,7 +287,7 @@ class Layers(Norms):
         output's last."""
         equation, operands = node.args[0], node.args[1:]
         if not isinstance(equation, str):
-            return self._bad(node, "einsum", "expected the indices as a string", "such as 'bi,io->bo'")
+            raise NoLine("expected the indices as a string", "such as 'bi,io->bo'")
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = operands[0]
         left, _, out = equation.replace(" ", "").partition("->")
@@ -375,22 +295,14 @@ class Layers(Norms):
         if len(values) == 2 and values[0].kind == "parameter":
             letters, values = letters[::-1], values[::-1]
         if len(values) != 2 or values[1].kind != "parameter" or values[0].kind == "parameter":
-            return self._bad(node, "einsum", "expected activations and one parameter")
+            raise NoLine("expected activations and one parameter")
         x, w = letters
         summed = [c for c in w if c in x and c not in out]
         new = [c for c in w if c not in x and c in out[-1:]]
         ensemble = [c for c in w if c in out and c not in new]
-        if (
-            len(summed) != 1
-            or len(new) != 1
-            or len(ensemble) > 1
-            or x[-1:] != summed[0]
-            or ensemble
-            and out[0] != ensemble[0]
-        ):
-            return self._bad(
-                node,
-                "einsum",
+        one = len(summed) == len(new) == 1 and x[-1:] == summed[0]
+        if not one or len(ensemble) > 1 or ensemble and out[0] != ensemble[0]:
+            raise NoLine(
                 "expected a sum over the features, whose result is the last index, with the critics, if "
                 "any, as the first one",
                 "such as 'bi,eio->ebo' or 'ebi,eio->ebo'",
@@ -402,30 +314,25 @@ class Layers(Norms):
     def _on_pad(self, node: Node) -> Value:
         a = self._call(node, "input", "pad", "mode", "value")
         if list(a["pad"]) != [0, 1] or a.get("mode", "constant") != "constant":
-            return self._bad(node, "pad")
+            raise NoLine
         return Value("append", node, [a["input"]], constant=float(a.get("value") or 0))
 
     def _on_dropout(self, node: Node) -> Value:
         a = self._call(node, "input", "p", "training", "inplace")
-        active = a.get("p", 0.5) != 0 and a.get("training", True)
-        return self._bad(node, "dropout") if active else self._inputs(node)[0]
+        if a.get("p", 0.5) != 0 and a.get("training", True):
+            raise NoLine
+        return self._inputs(node)[0]
 
     def _on_cat(self, node: Node) -> Value:
         a = self._call(node, "input", "dim")
         parts = a["input"]
         constant = next((i for i, p in enumerate(parts) if not isinstance(p, Value)), None)
         last = constant != 0 and self._is_last(parts[0], a.get("dim", 0))
-        if (
-            constant == 1
-            and len(parts) == 2
-            and last
-            and self.seen[node].shape[-1] == self.seen[parts[0].node].shape[-1] + 1
-        ):
-            return Value("append", node, parts[:1], constant=parts[1])
+        if constant == 1 and len(parts) == 2 and last:
+            if self.seen[node].shape[-1] == self.seen[parts[0].node].shape[-1] + 1:
+                return Value("append", node, parts[:1], constant=parts[1])
         if constant is not None:
-            return self._bad(
-                node,
-                "cat",
+            raise NoLine(
                 "a constant can only be joined as one more feature, behind the others",
                 "torch.cat([x, one_column], -1)",
             )

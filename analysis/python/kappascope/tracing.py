@@ -8,13 +8,14 @@ import copy
 import linecache
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterable, Iterator
-from types import FrameType
 from typing import Any, NoReturn
 
 from kappascope.names import Arrays, Module, Node, Tensor
 from kappascope.refusal import fail, first_line
+from kappascope.values import TRACED
 
 
 @contextlib.contextmanager
@@ -37,7 +38,7 @@ class Tracing:
     """One module: its copy, its graph, and what the nodes of the graph compute for the first minibatch,
     `seen`."""
 
-    running: Node  # the node that is being computed
+    interpreter: Any  # of the last run, which has what the nodes computed
 
     def __init__(self, module: Module, name: str, inputs: Arrays, by_name: bool) -> None:
         import torch
@@ -109,21 +110,16 @@ class Tracing:
         if lines:
             fail(f"{self.name} cannot be expressed:", lines)
 
+    def refuse(self, node: Node, text: str) -> NoReturn:
+        """Says of a node why it, and so the critic, has no description."""
+        fail(f"{self.name} cannot be expressed:", [f"{place_of(self, node)}: {text}"])
+
     def run(self, inputs: Arrays) -> tuple[dict[Node, Any], Any]:
         """The values of all nodes for inputs {name: [R, D]}, and what forward returns. Parameters
         require gradients."""
-        import torch.fx
-
-        graph, seen = self, {}
-
-        class Recorder(torch.fx.Interpreter):  # type: ignore[misc]
-            def run_node(self, node: Node) -> Any:
-                graph.running = node
-                seen[node] = super().run_node(node)
-                return seen[node]
-
-        out = Recorder(self.traced, garbage_collect_values=False).run(*self.tensors(inputs))
-        return seen, out
+        self.interpreter = self.torch.fx.Interpreter(self.traced, garbage_collect_values=False)
+        out = self.interpreter.run(*self.tensors(inputs))
+        return self.interpreter.env, out
 
     def tensors(self, inputs: Arrays) -> list[Tensor]:
         """Copies, since forward may change its inputs in place."""
@@ -146,13 +142,14 @@ class Tracing:
 
     def _fail_run(self, error: Exception) -> NoReturn:
         shapes = ", ".join(f"{name} {list(a.shape)}" for name, a in self.first.items())
-        what = (str(error).strip() or type(error).__name__).splitlines()[0]
+        running = next(node for node in self.traced.graph.nodes if node not in self.interpreter.env)
+        what = first_line(error)
         way = "the inputs that forward expects, in its order; and no device or type that is fixed in forward"
         if "more than 1 value per channel" in what:
             way = "minibatches of several rows, which batch normalization needs"
         fail(
             f"{self.name}: forward fails for the first minibatch ({shapes}), on the CPU:",
-            [f"{place_of(self, self.running)}: {what}. Way out: {way}"],
+            [f"{place_of(self, running)}: {what}. Way out: {way}"],
         )
 
     def compare_with_forward(self, exported: set[str]) -> None:
@@ -347,21 +344,17 @@ def _user_frame(frames: Iterable[tuple[str, int]]) -> str | None:
 
     library = os.path.dirname(torch.__file__) + os.sep
     for file, line in frames:
-        if _is_own(file):
-            return None
-        if not file.startswith(library) and not file.startswith("<"):
+        if not _is_own(file) and not file.startswith(library) and not file.startswith("<"):
             return f"{os.path.basename(file)}:{line}: {linecache.getline(file, line).strip()}"
     return None
 
 
-def _stack() -> list[tuple[str, int]]:
-    frame: FrameType | None = sys._getframe(2)
-    found: list[tuple[str, int]] = []
-    while frame:
-        if found or not _is_own(frame.f_code.co_filename):
-            found.append((frame.f_code.co_filename, frame.f_lineno))
-        frame = frame.f_back
-    return found
+def _stack() -> Iterator[tuple[str, int]]:
+    """The files and lines of the calls in a trace, from the innermost one."""
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
+        if frame.f_code is _trace.__code__:
+            return
+        yield frame.f_code.co_filename, line
 
 
 @contextlib.contextmanager
@@ -410,6 +403,7 @@ def _without_repetitions(graph: Any) -> Any:
     first: dict[str, Node] = {}
     for node in graph.nodes:
         in_place = str(getattr(node.target, "__name__", node.target)).endswith("_")
+        in_place = in_place or node.kwargs.get("inplace")
         if node.op not in ("placeholder", "output") and not in_place:
             same = first.setdefault(f"{node.op} {node.target} {node.args} {node.kwargs}", node)
             if same is not node:
@@ -425,12 +419,24 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
     import torch.fx
 
     class Tracer(torch.fx.Tracer):  # type: ignore[misc]
+        inside = None  # the path and the kind of PyTorch's module that is called
+
         def is_leaf_module(self, m: Module, path: str) -> bool:
-            return is_renorm(m) or bool(super().is_leaf_module(m, path))
+            traced = type(m).__name__ in TRACED and not kernel_norm(m)
+            return is_renorm(m) or not traced and bool(super().is_leaf_module(m, path))
+
+        def call_module(self, m: Module, *args: Any) -> Any:
+            outer, path = self.inside, self.path_of_module(m)
+            if is_renorm(m) or super().is_leaf_module(m, path):
+                self.inside = outer or (path.partition(".")[2], type(m).__name__)
+            try:
+                return super().call_module(m, *args)
+            finally:
+                self.inside = outer
 
         def create_node(self, *args: Any, **kwargs: Any) -> Node:
             node = super().create_node(*args, **kwargs)
-            node.meta["where"] = _user_frame(_stack())
+            node.meta.update(where=_user_frame(_stack()), module=self.inside)
             return node
 
     arguments = [f"input_{i}" for i in range(len(names))]
@@ -458,12 +464,8 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
 
 def _fail_trace(module: Module, name: str, error: Exception) -> NoReturn:
     """Says in which line forward cannot be traced, why, and the way out."""
-    frames: list[tuple[str, int]] = []
-    trace = error.__traceback__
-    while trace:
-        frames.insert(0, (trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-        trace = trace.tb_next
-    where = _user_frame([f for f in frames if not _is_own(f[0])]) or type(module).__name__
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    where = _user_frame(frames[::-1]) or type(module).__name__
     way = (
         "no branch or loop that depends on a tensor's values or shape, and no vmap or jit inside "
         "forward; set what it depends on when the module is made"
@@ -484,11 +486,10 @@ def path_of(node: Node, key: str = "") -> str:
 
 def place_of(graph: Tracing, node: Node) -> str:
     """The module or node, what it is, and the line of the caller's code that it comes from."""
-    if node.op == "call_module":
-        path = ".".join(filter(None, [graph.name, path_of(node)]))
-        kind = type(graph.modules[node.target]).__name__
+    if node.meta.get("module"):
+        path, kind = node.meta["module"]
+        path = ".".join(filter(None, [graph.name, path]))
     else:
-        path = f"{graph.name}, node {node.name}"
-        kind = getattr(node.target, "__name__", str(node.target))
+        path, kind = f"{graph.name}, node {node.name}", getattr(node.target, "__name__", str(node.target))
     source = node.meta.get("where")
     return f"{path} ({kind}{'; ' + source if source else ''})"

@@ -30,6 +30,12 @@ class Value:
         self.why: str | None = None
         self.way: str | None = None
 
+    def with_params(self, node: Node, params: dict[str, Parameter], kind: str = "") -> Value:
+        """The same layer with other parameters, as what this node computes."""
+        found = Value(kind or self.kind, node, self.args, params=params, **self.options)
+        found.state, found.width = self.state, self.width
+        return found
+
 
 class Parameter:
     """A parameter of a module, in another layout: transform(tensor) is a view of it or of its
@@ -61,35 +67,42 @@ class Source:
         self.key = value.node, what
 
 
+def inside(value: Value | None, *kinds: str) -> Value | None:
+    """What a value of the first kind is computed from, and that of the second, and so on; else None."""
+    for kind in kinds:
+        value = value.args[0] if value and value.kind == kind else None
+    return value
+
+
 def split_norm(value: Value) -> Value:
     """A norm with a scale and no bias as one without both, and a scaler, where the description has
     no such line."""
     if value.kind not in ("layernorm", "batchnorm", "groupnorm") or set(value.params) != {"scale"}:
         return value
-    inner = Value(value.kind, value.node, value.args, **value.options)
-    inner.state = value.state
-    scale = value.params["scale"]
+    scale, inner = value.params["scale"], value.with_params(value.node, {})
     return Value("scaler", value.node, [inner], params={"scaler": scale}, init=scale.factor)
 
 
-# A module or function: the kind of layer; and the names of the function's arguments behind the
-# input.
-ACTIVATIONS = {
-    name: kind
-    for kind, names in {
-        "relu": "relu relu_ ReLU",
-        "tanh": "tanh tanh_ Tanh",
-        "silu": "silu SiLU",
-        "mish": "mish Mish",
-        "elu": "elu elu_ ELU",
-        "gelu": "gelu GELU",
-        "sigmoid": "sigmoid sigmoid_ Sigmoid",
-        "relu6": "relu6 ReLU6",
-        "softplus": "softplus Softplus",
-        "leaky_relu": "leaky_relu leaky_relu_ LeakyReLU",
-    }.items()
-    for name in names.split()
-}
+def _by_name(table: dict[str, str]) -> dict[str, str]:
+    """{name: what it means} of {what: names}."""
+    return {name: what for what, names in table.items() for name in names.split()}
+
+
+# A function: the kind of layer; and the names of its arguments behind the input.
+ACTIVATIONS = _by_name(
+    {
+        "relu": "relu relu_",
+        "tanh": "tanh tanh_",
+        "silu": "silu",
+        "mish": "mish",
+        "elu": "elu elu_",
+        "gelu": "gelu",
+        "sigmoid": "sigmoid sigmoid_",
+        "relu6": "relu6",
+        "softplus": "softplus",
+        "leaky_relu": "leaky_relu leaky_relu_",
+    }
+)
 SETTINGS = {
     "elu": ["alpha", "inplace"],
     "leaky_relu": ["negative_slope", "inplace"],
@@ -98,77 +111,38 @@ SETTINGS = {
     "tanh": [],
     "sigmoid": [],
 }
-ALIASES = {
-    "iadd": "add",
-    "add_": "add",
-    "truediv": "div",
-    "true_divide": "div",
-    "divide": "div",
-    "itruediv": "div",
-    "div_": "div",
-    "subtract": "sub",
-    "isub": "sub",
-    "sub_": "sub",
-    "multiply": "mul",
-    "imul": "mul",
-    "mul_": "mul",
-    "concat": "cat",
-    "concatenate": "cat",
-    "square": "pow",
-    "absolute": "abs",
-    "linalg_norm": "norm",
-    "linalg_vector_norm": "norm",
-    "vector_norm": "norm",
-    "clamp_min": "clamp",
-    "clip": "clamp",
-    "clamp_": "clamp",
-    "bmm": "matmul",
-    "mm": "matmul",
-    "negative": "neg",
-}
-LAYOUT = {
-    "squeeze",
-    "unsqueeze",
-    "view",
-    "reshape",
-    "flatten",
-    "getitem",
-    "permute",
-    "transpose",
-    "t",
-    "T",
-    "mT",
-    "swapaxes",
-    "swapdims",
-    "movedim",
-    "Flatten",
-    "expand",
-    "expand_as",
-    "view_as",
-    "unflatten",
-    "Unflatten",
-}
-COPIES = {"contiguous", "clone", "Identity", "requires_grad_"}
+# Other names of functions and methods.
+ALIASES = _by_name(
+    {
+        "add": "iadd add_",
+        "div": "truediv true_divide divide itruediv div_",
+        "sub": "subtract isub sub_",
+        "mul": "multiply imul mul_",
+        "cat": "concat concatenate",
+        "pow": "square",
+        "abs": "absolute",
+        "norm": "linalg_norm linalg_vector_norm vector_norm",
+        "clamp": "clamp_min clip clamp_",
+        "matmul": "bmm mm",
+        "neg": "negative",
+        "dropout": "dropout1d alpha_dropout feature_alpha_dropout",
+    }
+)
+# Modules that are traced: each calls a function that a rule reads.
+TRACED = set(
+    "Linear LayerNorm GroupNorm RMSNorm Dropout Dropout1d AlphaDropout FeatureAlphaDropout Softmax Identity "
+    "Flatten Unflatten ReLU Tanh SiLU Mish ELU GELU Sigmoid ReLU6 Softplus LeakyReLU".split()
+)
+LAYOUT = set(
+    "squeeze unsqueeze view reshape flatten getitem permute transpose t T mT swapaxes swapdims movedim "
+    "expand expand_as view_as unflatten".split()
+)
+COPIES = {"contiguous", "clone", "requires_grad_"}
 CASTS = {"float", "double", "to", "type", "type_as", "half", "bfloat16", "as_tensor"}
-SHAPES = {
-    "size",
-    "dim",
-    "shape",
-    "dtype",
-    "device",
-    "ndim",
-    "numel",
-    "ones_like",
-    "zeros_like",
-    "full_like",
-    "new_ones",
-    "new_zeros",
-    "new_full",
-    "new_tensor",
-    "ones",
-    "zeros",
-    "full",
-}
+SHAPES = set(
+    "size dim shape dtype device ndim numel ones_like zeros_like full_like new_ones new_zeros new_full "
+    "new_tensor ones zeros full".split()
+)
 # Without a trained parameter, these are a part of the input: they have no line.
 UNWRITTEN = set("bad layout parameter cast abs square sqrt rsqrt mean var norm clamp addc sub".split())
 # The way out of what no line has. Another function in its place would be another critic.
@@ -258,17 +232,7 @@ _REASONS = {
         _BEHIND,
     ),
 }
-_WORDS = {
-    "min": "max",
-    "amin": "max",
-    "amax": "max",
-    "Dropout": "dropout",
-    "AlphaDropout": "dropout",
-    "simnorm": "softmax",
-    "Softmax": "softmax",
-    "log_softmax": "softmax",
-    "LogSoftmax": "softmax",
-}
+_WORDS = {**dict.fromkeys(["min", "amin", "amax"], "max"), "simnorm": "softmax", "log_softmax": "softmax"}
 
 
 def reason(word: str) -> tuple[str, str]:
@@ -276,5 +240,10 @@ def reason(word: str) -> tuple[str, str]:
     return _REASONS.get(word, ("it has no line in the description", _BEHIND))
 
 
-class Unread(Exception):
-    """A call has an argument that is not understood here."""
+class NoLine(Exception):
+    """A node has no line in the description: why, and the way out; where they are not given, the usual ones
+    of `word`, or of the node's own."""
+
+    def __init__(self, why: str = "", way: str = "", word: str = "") -> None:
+        super().__init__(why)
+        self.why, self.way, self.word = why, way, word

@@ -15,12 +15,12 @@ from kappascope.description import Description, Layer
 from kappascope.export_flax import FLAX, names_of, take
 from kappascope.export_torch import bind, common_description, modules_of, share_layers
 from kappascope.graph import Graph
-from kappascope.hdf5 import read_hdf5
+from kappascope.hdf5 import read_own
 from kappascope.losses import Loss
 from kappascope.minibatches import read_minibatches
 from kappascope.names import Array, Arrays, Module, Path, Tensor
 from kappascope.reference import leaves_of, nest
-from kappascope.refusal import Refused, fail
+from kappascope.refusal import fail
 from kappascope.tracing import plain_module, surroundings
 
 ROWS = 8  # of inputs that are made up to trace a module
@@ -44,20 +44,11 @@ def load_vectors(
                such a tree of arrays
 
     Raises Refused if the file has no vectors, or is of other critics."""
-    try:
-        vectors, parameters = read_hdf5(path, lambda file: _read(path, file))
-    except Refused:
-        raise
-    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as failure:
-        fail(f"{path}: expected vectors, which `kappascope analyze` writes: {' '.join(str(failure).split())}")
+    vectors, parameters = read_own(path, "kappascope-vector", "a file of vectors", _read)
     if vectors.ndim != 2:
         fail(f"{path}: /vector: expected [k, n], found {list(vectors.shape)}")
-    if (
-        hasattr(critics, "items")
-        or isinstance(critics, (list, tuple))
-        and critics
-        and hasattr(critics[0], "items")
-    ):
+    several = isinstance(critics, (list, tuple))
+    if hasattr(critics[0] if several and critics else critics, "items"):
         return _trees(path, critics, names or {}, parameters, vectors)
     import torch
 
@@ -76,7 +67,7 @@ def load_vectors(
                 positions, error = None, error or str(failure).strip().splitlines()[0]
             if positions is not None and len(positions) == vectors.shape[1]:
                 own = [_named(torch, modules, positions, vector) for vector in vectors]
-                return own if isinstance(critics, (list, tuple)) or len(modules) > 1 else [v[0] for v in own]
+                return own if several or len(modules) > 1 else [v[0] for v in own]
     way = "" if inputs is not None else f"{error and ' (' + error + ')'}. Way out: inputs=, as for save"
     return fail(
         f"{path}: expected vectors over the parameters of these critics, found {vectors.shape[1]} numbers"
@@ -85,12 +76,11 @@ def load_vectors(
     )
 
 
-def _read(path: Path, file: Any) -> tuple[Array, str]:
+def _read(file: Any) -> tuple[Array, str]:
     """The vectors [k, n], and what they are over."""
-    found = _text(file.attrs.get("format", "another file of HDF5"))
-    if found != "kappascope-vector":
-        fail(f"{path}: expected a file of vectors (kappascope-vector), found {found}")
-    return np.asarray(file["vector"][()], np.float64), _text(file.attrs.get("parameters", ""))
+    over = file.attrs.get("parameters", "")
+    over = over.decode("utf-8", "replace") if isinstance(over, bytes) else str(over)
+    return np.asarray(file["vector"][()], np.float64), over
 
 
 def _trees(path: Path, critics: Any, names: Mapping[str, str], parameters: str, vectors: Array) -> list[Any]:
@@ -123,10 +113,6 @@ def _trees(path: Path, critics: Any, names: Mapping[str, str], parameters: str, 
         moved = [tree_of(i, parts) for i in range(len(trees))]
         result.append(moved if isinstance(critics, (list, tuple)) else moved[0])
     return result
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def _inputs(path: Path, module: Module, inputs: Any, parameters: str) -> Iterator[Any]:
@@ -175,8 +161,7 @@ def _positions(
         description = common_description(traced, arrays)
         if parameters and _list(description) != parameters:
             continue
-        trained = [x if x.trainable else Layer(0, x.kind, x.out) for x in description.layers]
-        found = collect(traced, trained, read)
+        found = collect(traced, description.trained(), read)
         return np.concatenate([a.reshape(len(a), -1) for a in found.values()], 1).ravel().astype(np.int64)
     return None
 
