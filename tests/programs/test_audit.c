@@ -6,7 +6,6 @@
 TEST(test_audit)
 {
     static const char *const shipped[] = {"small", "trot", "trot-small", "reference"};
-    char cell[80];
 
     write_one(scratch("plain.h5"), make_plain(MSE), false);
     write_one(scratch("full.h5"), make_full(), false);
@@ -25,10 +24,8 @@ TEST(test_audit)
     assert_shows("Most of the curvature comes from layer ");
     assert_shows("\nWhat one could try\n  - Another activation function");
     assert_shows("\nAmong the critics that were measured\n");
-    for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++) {
-        snprintf(cell, sizeof cell, "  bn+wn+ce        %-10s  ce", shipped[i]);
-        assert_shows(cell);
-    }
+    for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++)
+        assert_shows(text_of("  bn+wn+ce        %-10s  ce", shipped[i]));
     assert_shows("  Plot: full.audit/figures/measured.svg\n");
     assert_shows("  Plot: full.audit/figures/spectrum.svg\n");
     assert_true(strstr(printed, "this one is") < strstr(printed, "\nFindings\n"));
