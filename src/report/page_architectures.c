@@ -121,7 +121,7 @@ static void add_headings(const struct rows *rows, const char *id, struct ks_docu
 /* Whether spectra of this analysis cannot be compared with those of others, or among themselves. */
 static bool is_apart(const struct ks_results *r, const struct ks_row *row)
 {
-    const struct ks_conditions *of =
+    const struct ks_comparability *of =
         &r->conditions[row->analysis * r->study->n_architectures + row->architecture];
     bool apart = false;
 
