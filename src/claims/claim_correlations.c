@@ -119,14 +119,11 @@ static bool have_learned(const struct ks_comparison *c)
 ks_status ks_claim_learned(const struct ks_claim_question *q, size_t n, const size_t *seed,
                            bool *learned)
 {
-    struct ks_comparison c = {0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison c = {0};
 
-    KS_GO(ks_comparison_begin(q->results, 0, &c));
+    KS_TRY(ks_comparison_begin(q->results, 0, &c));
     *learned = add_runs(q, n, seed, &c) > 0 && have_learned(&c);
-done:
-    ks_pool_free(&c.pool);
-    return status;
+    return KS_OK;
 }
 
 static void decide(const struct extremes *e, bool learned, struct ks_finding *f)
@@ -157,20 +154,17 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
     const double sign = m->more_is_better ? -1 : 1;
     const struct ks_study_analyses *analyses = &q->values->source.analyses;
     struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
-    struct ks_comparison c = {0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison c = {0};
 
-    KS_GO(ks_comparison_begin(q->results, q->resamples, &c));
+    KS_TRY(ks_comparison_begin(q->results, q->resamples, &c));
     f->seeds = f->units = add_runs(q, f->seeds, seed, &c);
     if (f->seeds == 0)
-        goto done;
+        return KS_OK;
     f->units = KS_TWELVE;
-    KS_GO(add_row(&c, analyses, column, sign, &e));
+    KS_TRY(add_row(&c, analyses, column, sign, &e));
     column.part = KS_UPPER_END;
     if (m->interval)
-        KS_GO(add_row(&c, analyses, column, sign, &e));
+        KS_TRY(add_row(&c, analyses, column, sign, &e));
     decide(&e, have_learned(&c), f);
-done:
-    ks_pool_free(&c.pool);
-    return status;
+    return KS_OK;
 }

@@ -119,14 +119,13 @@ static ks_status find_pairs(const struct ks_claim_question *q, const size_t *see
 
 /* --- claims that are judged seed by seed --- */
 
-/* Takes note of a value of one seed. */
-static void widen(struct ks_finding *f, double low, double high)
-{
-    f->effect_low = isnan(f->effect_low) ? low : fmin(f->effect_low, low);
-    f->effect_high = isnan(f->effect_high) ? high : fmax(f->effect_high, high);
-}
+enum { WITHOUT_BN = KS_TWELVE - KS_TWELVE / 3 };
 
-/* --- the lowest of the twelve --- */
+/* What one seed says: the effect, and the rank, of which the larger the worse for the claim. */
+struct seen {
+    struct ks_interval d;
+    size_t rank;
+};
 
 /* An end that is undefined says nothing. */
 static struct ks_interval level_of(const struct ks_claim_values *values, size_t number, size_t seed)
@@ -137,63 +136,27 @@ static struct ks_interval level_of(const struct ks_claim_values *values, size_t 
                                 isnan(span.upper) ? INFINITY : span.upper};
 }
 
-/* The smallest and the largest rank that an architecture can have. */
-struct rank {
-    size_t least, most;
-};
+static struct ks_interval subtract(struct ks_interval x, struct ks_interval y)
+{
+    return ks_claim_limit((struct ks_interval){x.lower - y.upper, x.upper - y.lower});
+}
 
-/* The rank of bn+wn+ce in a seed; is_lower [KS_TWELVE]: stays true for architectures that are below
- * it by more than theta. */
-static struct rank find_rank(const struct ks_claim_values *values, size_t seed, double theta,
-                             bool *is_lower)
+/* The smallest and the largest rank that bn+wn+ce can have among the twelve. */
+static struct seen see_lowest(const struct ks_claim_values *values, size_t seed)
 {
     struct ks_interval best = level_of(values, KS_BEST, seed);
-    struct rank rank = {1, 1};
+    size_t least = 1, most = 1;
 
     for (size_t k = 0; k < KS_TWELVE; k++) {
         struct ks_interval other = level_of(values, k, seed);
 
         if (k == KS_BEST)
             continue;
-        rank.least += other.upper < best.lower;
-        rank.most += other.lower <= best.upper;
-        is_lower[k] = is_lower[k] && other.upper < best.lower - theta;
+        least += other.upper < best.lower;
+        most += other.lower <= best.upper;
     }
-    return rank;
+    return (struct seen){{(double)least, (double)most}, most};
 }
-
-static ks_status find_lowest(const struct ks_claim_question *q, const size_t *seed,
-                             struct ks_finding *f)
-{
-    bool is_lower[KS_TWELVE], any_lower = false;
-    size_t sum = 0;
-
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        is_lower[k] = k != KS_BEST;
-    for (size_t i = 0; i < f->seeds; i++) {
-        struct rank rank = find_rank(q->values, seed[i], f->theta, is_lower);
-
-        widen(f, (double)rank.least, (double)rank.most);
-        sum += rank.most;
-    }
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        any_lower = any_lower || is_lower[k];
-    f->in_favour = f->effect_high == 1; /* false without seeds: NaN */
-    f->against = f->seeds >= KS_CLAIM_SEEDS ? any_lower : f->effect_low > 1;
-    if (f->seeds < KS_CLAIM_SEEDS)
-        return KS_OK;
-    f->p = ks_rank_sum_p(f->seeds, KS_TWELVE, sum);
-    if (q->claim->quantity == KS_CLAIM_RETURN) {
-        bool learned;
-
-        KS_TRY(ks_claim_learned(q, f->seeds, seed, &learned));
-        f->in_favour = f->in_favour && learned;
-        f->against = f->against && learned;
-    }
-    return KS_OK;
-}
-
-/* --- constancy --- */
 
 /* |growth| of a number; NaN if it is undefined. */
 static double size_of(const struct ks_claim_values *values, size_t number, size_t seed)
@@ -201,63 +164,23 @@ static double size_of(const struct ks_claim_values *values, size_t number, size_
     return fabs(values->value[number][seed].lower);
 }
 
-/* Ties get the larger rank, and what is undefined the largest. */
-static size_t rank_of_best(const struct ks_claim_values *values, size_t seed)
+/* The |growth| of bn+wn+ce. Ties get the larger rank, and what is undefined the largest. */
+static struct seen see_constant(const struct ks_claim_values *values, size_t seed)
 {
-    double best = size_of(values, KS_BEST, seed);
-    size_t rank = 0;
+    const double best = size_of(values, KS_BEST, seed);
+    struct seen seen = {.d = {best, best}};
 
-    for (size_t k = 0; k < KS_TWELVE; k++) {
-        double size = size_of(values, k, seed);
-
-        rank += isnan(best) || size <= best;
-    }
-    return rank;
-}
-
-static ks_status find_constancy(const struct ks_claim_question *q, const size_t *seed,
-                                struct ks_finding *f)
-{
-    size_t sum = 0;
-    bool undefined = false;
-
-    for (size_t i = 0; i < f->seeds; i++) {
-        double size = size_of(q->values, KS_BEST, seed[i]);
-
-        undefined = undefined || isnan(size);
-        widen(f, size, size);
-        sum += rank_of_best(q->values, seed[i]);
-    }
-    f->in_favour = !undefined && f->effect_high <= f->theta;
-    f->against = !undefined && f->effect_low > f->theta;
-    if (undefined)
-        f->effect_low = f->effect_high = NAN;
-    if (f->seeds >= KS_CLAIM_SEEDS)
-        f->p = ks_rank_sum_p(f->seeds, KS_TWELVE, sum);
-    return KS_OK;
-}
-
-/* --- the distance between two levels --- */
-
-/* What one seed says: the effect, and the largest possible rank of the architecture that is said to
- * be low, among `of` architectures. */
-struct distance {
-    struct ks_interval d;
-    size_t rank, of;
-};
-
-static struct ks_interval subtract(struct ks_interval x, struct ks_interval y)
-{
-    return ks_claim_limit((struct ks_interval){x.lower - y.upper, x.upper - y.lower});
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        seen.rank += isnan(best) || size_of(values, k, seed) <= best;
+    return seen;
 }
 
 /* The median of the architectures without BN minus bn+wn+ce; its rank among itself and these. */
-static struct distance far_below(const struct ks_claim_values *values, size_t seed)
+static struct seen see_far_below(const struct ks_claim_values *values, size_t seed)
 {
-    struct ks_interval best = level_of(values, KS_BEST, seed);
-    struct distance found = {.rank = 1, .of = 1};
-    double low[KS_TWELVE], high[KS_TWELVE];
-    size_t n = 0;
+    struct ks_interval best = level_of(values, KS_BEST, seed), median;
+    double low[WITHOUT_BN], high[WITHOUT_BN];
+    size_t n = 0, rank = 1;
 
     for (size_t k = 0; k < KS_TWELVE; k++) {
         struct ks_interval other = level_of(values, k, seed);
@@ -266,74 +189,112 @@ static struct distance far_below(const struct ks_claim_values *values, size_t se
             continue;
         low[n] = other.lower;
         high[n++] = other.upper;
-        found.rank += other.lower <= best.upper;
+        rank += other.lower <= best.upper;
     }
-    found.of += n;
-    found.d = subtract((struct ks_interval){ks_claim_median(n, low), ks_claim_median(n, high)},
-                       best);
-    return found;
+    median = (struct ks_interval){ks_claim_median(n, low), ks_claim_median(n, high)};
+    return (struct seen){subtract(median, best), rank};
 }
 
 /* SimBa-V2 minus bn+wn+ce; the rank of SimBa-V2 among itself and the other eleven. */
-static struct distance near(const struct ks_claim_values *values, size_t seed)
+static struct seen see_near(const struct ks_claim_values *values, size_t seed)
 {
     struct ks_interval simba = level_of(values, KS_SIMBA_V2, seed);
-    struct distance found = {.rank = 1, .of = KS_TWELVE};
+    struct seen seen = {subtract(simba, level_of(values, KS_BEST, seed)), 1};
 
     for (size_t k = 0; k < KS_TWELVE; k++)
-        found.rank += k != KS_BEST && level_of(values, k, seed).lower <= simba.upper;
-    found.d = subtract(simba, level_of(values, KS_BEST, seed));
-    return found;
+        seen.rank += k != KS_BEST && level_of(values, k, seed).lower <= simba.upper;
+    return seen;
 }
 
-/* Takes note of all seeds; f->effect_ are the smallest d.lower and the largest d.upper. */
-static void measure_distances(const struct ks_claim_question *q, const size_t *seed,
-                              struct distance (*find)(const struct ks_claim_values *, size_t),
-                              struct ks_finding *f)
+/* The share of the twelve in which the quantity is above 0. */
+static struct seen see_existence(const struct ks_claim_values *values, size_t seed)
 {
-    size_t sum = 0, of = 1;
+    double share = 0;
+
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        share += values->value[k][seed].lower / KS_TWELVE;
+    return (struct seen){{share, share}, 0};
+}
+
+/* Takes note of all seeds: of the smallest d.lower and the largest d.upper, which are NaN if one is
+ * undefined, and of the ranks, each among `of` architectures (0: without a test). */
+static void look(const struct ks_claim_question *q, const size_t *seed,
+                 struct seen (*see)(const struct ks_claim_values *, size_t), size_t of,
+                 struct ks_finding *f)
+{
+    bool undefined = false;
+    size_t sum = 0;
 
     for (size_t i = 0; i < f->seeds; i++) {
-        struct distance found = find(q->values, seed[i]);
+        const struct seen seen = see(q->values, seed[i]);
 
-        widen(f, found.d.lower, found.d.upper);
-        sum += found.rank;
-        of = found.of;
+        undefined = undefined || isnan(seen.d.lower);
+        f->effect_low = i == 0 ? seen.d.lower : fmin(f->effect_low, seen.d.lower);
+        f->effect_high = i == 0 ? seen.d.upper : fmax(f->effect_high, seen.d.upper);
+        sum += seen.rank;
     }
-    if (f->seeds >= KS_CLAIM_SEEDS)
+    if (undefined)
+        f->effect_low = f->effect_high = NAN;
+    if (of > 0 && f->seeds >= KS_CLAIM_SEEDS)
         f->p = ks_rank_sum_p(f->seeds, of, sum);
+}
+
+/* Whether one architecture is below bn+wn+ce by more than theta in every seed. */
+static bool is_any_lower(const struct ks_claim_values *v, const size_t *seed,
+                         const struct ks_finding *f)
+{
+    bool any = false;
+
+    for (size_t k = 0; k < KS_TWELVE; k++) {
+        bool lower = k != KS_BEST;
+
+        for (size_t i = 0; i < f->seeds; i++)
+            lower = lower &&
+                    level_of(v, k, seed[i]).upper < level_of(v, KS_BEST, seed[i]).lower - f->theta;
+        any = any || lower;
+    }
+    return any;
+}
+
+static ks_status find_lowest(const struct ks_claim_question *q, const size_t *seed,
+                             struct ks_finding *f)
+{
+    const bool enough = f->seeds >= KS_CLAIM_SEEDS;
+    bool learned = true;
+
+    look(q, seed, see_lowest, KS_TWELVE, f);
+    if (enough && q->claim->quantity == KS_CLAIM_RETURN)
+        KS_TRY(ks_claim_learned(q, f->seeds, seed, &learned));
+    f->in_favour = learned && f->effect_high == 1; /* false without seeds: NaN */
+    f->against = learned && (enough ? is_any_lower(q->values, seed, f) : f->effect_low > 1);
+    return KS_OK;
 }
 
 static ks_status find_far_below(const struct ks_claim_question *q, const size_t *seed,
                                 struct ks_finding *f)
 {
-    measure_distances(q, seed, far_below, f);
-    f->in_favour = f->seeds >= KS_CLAIM_SEEDS ? f->effect_low >= f->theta : f->effect_low > 0;
-    f->against = f->effect_high < (f->seeds >= KS_CLAIM_SEEDS ? f->theta : 0);
+    const bool enough = f->seeds >= KS_CLAIM_SEEDS;
+
+    look(q, seed, see_far_below, 1 + WITHOUT_BN, f);
+    f->in_favour = enough ? f->effect_low >= f->theta : f->effect_low > 0;
+    f->against = f->effect_high < (enough ? f->theta : 0);
     return KS_OK;
 }
 
-static ks_status find_near(const struct ks_claim_question *q, const size_t *seed,
-                           struct ks_finding *f)
+/* Constancy, and nearness: the effect is at most theta. */
+static ks_status find_small(const struct ks_claim_question *q, const size_t *seed,
+                            struct ks_finding *f)
 {
-    measure_distances(q, seed, near, f);
+    look(q, seed, q->claim->kind == KS_CLAIM_NEAR ? see_near : see_constant, KS_TWELVE, f);
     f->in_favour = f->effect_high <= f->theta;
     f->against = f->effect_low > f->theta;
     return KS_OK;
 }
 
-/* --- what exists --- */
-
 static ks_status find_existence(const struct ks_claim_question *q, const size_t *seed,
                                 struct ks_finding *f)
 {
-    for (size_t i = 0; i < f->seeds; i++) {
-        double share = 0;
-
-        for (size_t k = 0; k < KS_TWELVE; k++)
-            share += q->values->value[k][seed[i]].lower / KS_TWELVE;
-        widen(f, share, share);
-    }
+    look(q, seed, see_existence, 0, f);
     f->in_favour = f->effect_low > f->theta; /* false without seeds: NaN */
     f->proved = true;
     return KS_OK;
@@ -348,9 +309,9 @@ ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
         [KS_CLAIM_PAIRS] = find_pairs,
         [KS_CLAIM_LOWEST] = find_lowest,
         [KS_CLAIM_CORRELATION] = ks_find_correlation,
-        [KS_CLAIM_CONSTANT] = find_constancy,
+        [KS_CLAIM_CONSTANT] = find_small,
         [KS_CLAIM_FAR_BELOW] = find_far_below,
-        [KS_CLAIM_NEAR] = find_near,
+        [KS_CLAIM_NEAR] = find_small,
         [KS_CLAIM_EXISTS] = find_existence,
     };
     bool needed[KS_JUDGED];

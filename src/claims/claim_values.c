@@ -200,6 +200,12 @@ struct course {
     double *low, *high;
 };
 
+static void course_clear(struct course *c)
+{
+    free(c->low);
+    free(c->high);
+}
+
 static void add(struct course *c, struct ks_interval span)
 {
     c->all++;
@@ -328,13 +334,12 @@ static ks_status follow_progress(const struct ks_results *r, const struct ks_res
                                  const struct ks_claim_source *source, struct course *c)
 {
     const bool revised = source->statistic == KS_CLAIM_REVISED;
-    struct ks_csv *csv = NULL;
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
     ks_status status = ks_results_progress(r, run, &csv);
 
     if (csv)
         status = follow_rows(r->study, csv, columns[source->quantity],
                              revised ? find_learned(r, run) : 0, c);
-    ks_csv_free(csv);
     if (status != KS_FORMAT)
         return status;
     c->n = 0;
@@ -364,8 +369,7 @@ static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_sou
     const struct ks_result *run = &r->run[v->architecture[number] * v->seeds + seed];
     struct ks_interval *value = &v->value[number][seed];
     bool *counts = &v->counts[number][seed];
-    struct course c = {0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(course_clear) struct course c = {0};
 
     if (source->quantity == KS_CLAIM_RETURN) {
         const double last = ks_comparison_last(r, run), x = -log10(last); /* larger is worse */
@@ -375,20 +379,17 @@ static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_sou
         return KS_OK;
     }
     if (ks_claim_is_number(source->quantity)) {
-        KS_GO(follow_progress(r, run, source, &c));
+        KS_TRY(follow_progress(r, run, source, &c));
     } else {
-        KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *c.low, &c.low));
-        KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *c.high, &c.high));
+        KS_TRY(ks_alloc(r->study->n_checkpoints, sizeof *c.low, &c.low));
+        KS_TRY(ks_alloc(r->study->n_checkpoints, sizeof *c.high, &c.high));
         follow_spectra(r, run, source, &c);
     }
     v->most = c.n > v->most ? c.n : v->most;
     *counts = c.n >= KS_CLAIM_VALUES && 2 * c.n >= c.all;
     if (*counts)
         *value = ks_claim_summarize(source->summary, c.n, c.low, c.high);
-done:
-    free(c.low);
-    free(c.high);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_claim_values_find(const struct ks_results *r, const struct ks_claim_source *source,

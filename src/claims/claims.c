@@ -18,12 +18,10 @@ static ks_status judge_by(const struct ks_results *r, size_t resamples,
 {
     struct ks_claim_values values;
     const struct ks_claim_question question = {row->claim, row->statistic, r, resamples, &values};
-    ks_status status = ks_claim_values_find(r, source, &values);
 
-    if (status == KS_OK)
-        status = ks_claim_find(&question, &row->found);
+    KS_TRY(ks_claim_values_find(r, source, &values));
     row->values = values.most;
-    return status;
+    return ks_claim_find(&question, &row->found);
 }
 
 static struct ks_claim_source source_of(const struct ks_results *r, const struct ks_claim_row *row)
@@ -170,21 +168,18 @@ static ks_status judge_starts(const struct ks_results *r, size_t resamples,
                               struct ks_claims *claims)
 {
     const struct ks_study_analyses all = ks_claim_analyses(r->study, KS_CLAIM_REVISED);
-    struct ks_claims *other = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED struct ks_claims *other = NULL;
 
-    KS_GO(ks_alloc(1, sizeof *other, &other));
+    KS_TRY(ks_alloc(1, sizeof *other, &other));
     for (size_t k = 0; k < all.n; k++) {
         *other = *claims;
         if (k > 0)
-            KS_GO(judge_start(r, resamples, all.index[k], other));
+            KS_TRY(judge_start(r, resamples, all.index[k], other));
         for (size_t i = 0; i < claims->n; i++)
             if (has_starts(&claims->row[i]))
                 count_start(&other->row[i], &claims->row[i].starts);
     }
-done:
-    free(other);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct ks_claims *claims)

@@ -154,7 +154,7 @@ static ks_status find_x(const struct ks_results *r, const struct predictor *p, d
 {
     const struct ks_study_analyses analyses = find_analyses(r, p);
     size_t architecture[KS_JUDGED];
-    double *values = NULL;
+    KS_OWNED double *values = NULL;
 
     *found = analyses.n > 0;
     ks_twelve_find(r->study, architecture);
@@ -173,7 +173,6 @@ static ks_status find_x(const struct ks_results *r, const struct predictor *p, d
         *found = *found && n > 0;
         x[k] = n > 0 ? ks_iqm(n, values) : NAN;
     }
-    free(values);
     return KS_OK;
 }
 

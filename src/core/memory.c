@@ -208,34 +208,37 @@ ks_status ks_copy_string(const char *string, char **out)
 
 ks_status ks_print_string(char **out, const char *format, ...)
 {
-    va_list arguments;
+    va_list values;
+    ks_status status;
+
+    va_start(values, format);
+    status = ks_print_values(out, format, values);
+    va_end(values);
+    return status;
+}
+
+ks_status ks_print_values(char **out, const char *format, va_list values)
+{
+    va_list again;
     int length;
 
-    va_start(arguments, format);
-    length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
+    va_copy(again, values);
+    length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     *out = NULL;
     if (length < 0)
         return ks_fail(KS_RUN, "cannot print with the format '%s'", format);
     KS_TRY(ks_alloc((size_t)length + 1, 1, out));
-    va_start(arguments, format);
-    vsnprintf(*out, (size_t)length + 1, format, arguments);
-    va_end(arguments);
+    vsnprintf(*out, (size_t)length + 1, format, values);
     return KS_OK;
 }
 
 ks_status ks_list_print(char ***list, size_t *n, size_t *room, const char *format, va_list values)
 {
-    size_t size;
-    FILE *out;
-
     KS_TRY(ks_grow(*n, sizeof **list, room, list));
-    out = open_memstream(&(*list)[*n], &size);
-    if (out) {
-        ++*n;
-        vfprintf(out, format, values);
-    }
-    return ks_stream_close(out);
+    KS_TRY(ks_print_values(&(*list)[*n], format, values));
+    ++*n;
+    return KS_OK;
 }
 
 ks_status ks_stream_close(FILE *stream)

@@ -116,9 +116,11 @@ void ks_pool_free(struct ks_pool *pool); /* leaves an empty pool */
 /* Copies `string` into a newly allocated *out. */
 ks_status ks_copy_string(const char *string, char **out);
 
-/* Prints into a newly allocated *out, like asprintf. */
+/* Prints into a newly allocated *out, like asprintf; and like vasprintf. */
 ks_status ks_print_string(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+ks_status ks_print_values(char **out, const char *format, va_list values)
+    __attribute__((format(printf, 2, 0)));
 
 /* Appends a string, printed like by vprintf, to a list of *n with room for *room. Both the list and
  * its strings are the caller's. */

@@ -8,8 +8,6 @@
 
 #include "core/memory.h"
 
-enum { LONGEST = 8192 };
-
 /* --- cells --- */
 
 static struct ks_cell new_cell(enum ks_cell_look look, const char *text)
@@ -121,59 +119,86 @@ struct ks_cell ks_cell_wide(struct ks_cell cell, size_t width)
 
 /* --- documents --- */
 
-/* Adds a block that owns a copy of the text. */
-static void add_block(struct ks_document *d, enum ks_block_kind kind, const char *text)
+/* What the caller frees; NULL once anything has failed. */
+static __attribute__((format(printf, 2, 0))) char *print(struct ks_document *d, const char *format,
+                                                         va_list values)
 {
-    struct ks_block block = {.kind = kind};
+    char *text = NULL;
 
     if (d->status == KS_OK)
-        d->status = ks_grow(d->n, sizeof *d->block, &d->room, &d->block);
-    if (d->status == KS_OK)
-        d->status = ks_copy_string(text, &block.text);
-    if (d->status == KS_OK)
-        d->block[d->n++] = block;
+        d->status = ks_print_values(&text, format, values);
+    return text;
 }
 
 void ks_document_add(struct ks_document *d, enum ks_block_kind kind, const char *format, ...)
 {
-    char text[LONGEST];
+    struct ks_block block = {.kind = kind};
     va_list values;
 
+    if (d->status == KS_OK)
+        d->status = ks_grow(d->n, sizeof *d->block, &d->room, &d->block);
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
+    block.text = print(d, format, values);
     va_end(values);
-    add_block(d, kind, text);
+    if (block.text)
+        d->block[d->n++] = block;
 }
 
 void ks_document_line(struct ks_document *d, const char *name, const char *format, ...)
 {
-    char text[LONGEST];
+    KS_OWNED char *text = NULL;
     va_list values;
 
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
+    text = print(d, format, values);
     va_end(values);
-    add_block(d, KS_BLOCK_LINE, name);
+    ks_document_add(d, KS_BLOCK_LINE, "%s", name);
     ks_document_cell(d, ks_cell_text(text));
+}
+
+void ks_document_more(struct ks_document *d, const char *format, ...)
+{
+    KS_OWNED char *more = NULL, *longer = NULL;
+    struct ks_block *b;
+    va_list values;
+    char *text;
+
+    va_start(values, format);
+    more = print(d, format, values);
+    va_end(values);
+    if (!more)
+        return;
+    assert(d->n > 0);
+    b = &d->block[d->n - 1];
+    text = b->n > 0 ? (char *)b->cell[0].text : b->text;
+    d->status = ks_print_string(&longer, "%s%s", text, more);
+    if (d->status != KS_OK)
+        return;
+    free(text);
+    if (b->n > 0)
+        b->cell[0].text = longer;
+    else
+        b->text = longer;
+    longer = NULL;
 }
 
 void ks_document_table(struct ks_document *d, const char *id, size_t n,
                        const struct ks_cell *headings)
 {
-    add_block(d, KS_BLOCK_TABLE, id);
+    ks_document_add(d, KS_BLOCK_TABLE, "%s", id);
     for (size_t i = 0; i < n; i++)
         ks_document_cell(d, headings[i]);
 }
 
 void ks_document_columns(struct ks_document *d, const char *id, const char *format, ...)
 {
-    char text[LONGEST];
+    KS_OWNED char *text = NULL;
     va_list values;
 
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
+    text = print(d, format, values);
     va_end(values);
-    add_block(d, KS_BLOCK_TABLE, id);
+    ks_document_add(d, KS_BLOCK_TABLE, "%s", id);
     for (char *at = text, *next; at; at = next) {
         next = strstr(at, ", ");
         if (next) {
@@ -192,7 +217,7 @@ void ks_document_columns(struct ks_document *d, const char *id, const char *form
 void ks_document_row(struct ks_document *d, enum ks_block_kind kind, size_t n,
                      const struct ks_cell *cells)
 {
-    add_block(d, kind, "");
+    ks_document_add(d, kind, "%s", "");
     for (size_t i = 0; i < n; i++)
         ks_document_cell(d, cells[i]);
 }

@@ -96,12 +96,15 @@ struct ks_document {
     ks_status status;       /* the first failure                                    */
 };
 
-/* Adds a block with this text, printed like printf. A text of more than 8 KiB is cut. */
+/* Adds a block with this text, printed like printf. */
 void ks_document_add(struct ks_document *document, enum ks_block_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Adds "NAME  VALUE", the value printed like printf. */
 void ks_document_line(struct ks_document *document, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Appends to the text of the block that was added last, or to the value of a line. */
+void ks_document_more(struct ks_document *document, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Starts a table. `id` names it on a page, where its columns can be sorted; "": it has no id. */
 void ks_document_table(struct ks_document *document, const char *id, size_t n,
                        const struct ks_cell *headings);

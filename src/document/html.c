@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "document/document.h"
 #include "io/file.h"
 
@@ -58,7 +59,7 @@ static void print_svg(const char *svg, const char *id, FILE *out)
 
     for (; *svg; svg++) {
         putc(*svg, out);
-        for (size_t k = 0; id && k < sizeof before / sizeof *before; k++) {
+        for (size_t k = 0; k < sizeof before / sizeof *before; k++) {
             const size_t length = strlen(before[k]);
 
             if (strncmp(svg, before[k], length) == 0) {
@@ -72,17 +73,15 @@ static void print_svg(const char *svg, const char *id, FILE *out)
 
 ks_status ks_html_svg(FILE *out, const char *path, const char *id)
 {
-    char *text = NULL, *start;
-    ks_status status = KS_OK;
+    KS_OWNED char *text = NULL;
+    const char *start;
 
     KS_TRY(ks_text_read(path, &text, NULL));
     start = strstr(text, "<svg");
-    if (start)
-        print_svg(start, id, out);
-    else
-        status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
-    free(text);
-    return status;
+    if (!start)
+        return ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
+    print_svg(start, id, out);
+    return KS_OK;
 }
 
 /* --- documents --- */

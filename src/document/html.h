@@ -14,7 +14,8 @@ void ks_html_text(FILE *out, const char *text);
 void ks_html_between(FILE *out, const char *before, const char *text, const char *after);
 
 /* Prints an SVG file from its <svg> on, as a page has no XML declaration in its middle. In front of
- * every name of an element, and every reference to one, stands `id`-, unless it is NULL. */
+ * every name of an element, and every reference to one, stands `id`-, so that several drawings can
+ * stand in one page. */
 ks_status ks_html_svg(FILE *out, const char *path, const char *id);
 
 #endif

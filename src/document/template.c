@@ -37,27 +37,20 @@ static ks_status find_section(const struct reading *t, const char *at, const cha
 static ks_status include(const struct reading *t, const char *name)
 {
     size_t folder = (size_t)(ks_path_base(t->path) - t->path);
-    char *path = NULL, *text = NULL;
-    ks_status status;
+    KS_OWNED char *path = NULL, *text = NULL;
 
     KS_TRY(ks_print_string(&path, "%.*s%s", (int)folder, t->path, name));
-    status = ks_text_read(path, &text, NULL);
-    if (status == KS_OK)
-        fputs(text, t->out);
-    free(path);
-    free(text);
-    return status;
+    KS_TRY(ks_text_read(path, &text, NULL));
+    fputs(text, t->out);
+    return KS_OK;
 }
 
 static ks_status print_document(const struct reading *t, const struct ks_template_section *section)
 {
-    struct ks_document document = {.n = 0};
-    ks_status status;
+    KS_CLEARED_BY(ks_document_clear) struct ks_document document = {.n = 0};
 
     section->add(t->data, &document);
-    status = ks_document_html(&document, section->name, t->out);
-    ks_document_clear(&document);
-    return status;
+    return ks_document_html(&document, section->name, t->out);
 }
 
 /* One mark; `word` is its first word, which `argument` follows. */
@@ -128,14 +121,11 @@ ks_status ks_template_print(const char *path, const struct ks_template_section *
                             void *data, FILE *out)
 {
     struct reading reading = {path, NULL, sections, data, out, false, false};
-    char *text = NULL;
-    ks_status status;
+    KS_OWNED char *text = NULL;
 
     KS_TRY(ks_text_read(path, &text, NULL));
     reading.text = text;
-    status = print(&reading);
-    free(text);
-    return status;
+    return print(&reading);
 }
 
 ks_status ks_template_write(const char *path, const struct ks_template_section *sections,

@@ -2,27 +2,32 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "document/document.h"
 
-enum { CELLS = 32, NAME = 20, LONGEST = 8192 };
+enum { CELLS = 32, NAME = 20 };
 
 static bool is_row(const struct ks_block *b)
 {
     return b->kind == KS_BLOCK_TABLE || b->kind == KS_BLOCK_ROW || b->kind == KS_BLOCK_SHADED;
 }
 
-/* --- tables --- */
-
-/* What is shown of a cell: its text and, in parentheses, its small print. */
-static const char *shown(const struct ks_cell *cell, char text[LONGEST])
+/* What is shown of a text and, in parentheses, of its small print (NULL: none). The caller frees.
+ */
+static ks_status show(const char *text, const char *note, char **shown)
 {
-    char both[LONGEST];
+    enum { ESCAPED = 4 }; /* bytes of an escaped byte */
+    KS_OWNED char *both = NULL;
+    size_t size;
 
-    if (!cell->note)
-        return ks_escape(cell->text, LONGEST, text);
-    snprintf(both, sizeof both, "%s (%s)", cell->text, cell->note);
-    return ks_escape(both, LONGEST, text);
+    KS_TRY(note ? ks_print_string(&both, "%s (%s)", text, note) : ks_copy_string(text, &both));
+    size = ESCAPED * strlen(both) + 1;
+    KS_TRY(ks_alloc(size, 1, shown));
+    ks_escape(both, size, *shown);
+    return KS_OK;
 }
+
+/* --- tables --- */
 
 /* Filters are the last cells of a row. */
 static size_t count_shown(const struct ks_block *b)
@@ -35,62 +40,68 @@ static size_t count_shown(const struct ks_block *b)
 }
 
 /* The widths that the rows first..last need. */
-static void find_widths(const struct ks_document *d, size_t first, size_t last, size_t width[CELLS])
+static ks_status find_widths(const struct ks_document *d, size_t first, size_t last,
+                             size_t width[CELLS])
 {
-    char text[LONGEST];
-
     for (size_t i = first; i <= last; i++)
         for (size_t k = 0; k < count_shown(&d->block[i]); k++) {
             const struct ks_cell *cell = &d->block[i].cell[k];
-            const size_t length = strlen(shown(cell, text));
+            KS_OWNED char *text = NULL;
+            size_t length;
 
+            KS_TRY(show(cell->text, cell->note, &text));
+            length = strlen(text);
             width[k] = cell->width > width[k] ? cell->width : width[k];
             width[k] = length > width[k] ? length : width[k];
         }
+    return KS_OK;
 }
 
 /* Cells stand below the headings, to the side on which those stand. */
-static void print_row(const struct ks_block *b, const struct ks_block *headings,
-                      const size_t width[CELLS], FILE *out)
+static ks_status print_row(const struct ks_block *b, const struct ks_block *headings,
+                           const size_t width[CELLS], FILE *out)
 {
     const bool shaded = b->kind == KS_BLOCK_SHADED;
     const size_t n = count_shown(b);
-    char text[LONGEST];
 
     fputs(shaded ? " (" : "  ", out);
     for (size_t k = 0; k < n; k++) {
         const bool right = k < headings->n && headings->cell[k].look == KS_CELL_NUMBER;
         const int room = right ? (int)width[k] : k + 1 < n ? -(int)width[k] : 0;
+        KS_OWNED char *text = NULL;
 
-        fprintf(out, "%s%*s", k > 0 ? "  " : "", room, shown(&b->cell[k], text));
+        KS_TRY(show(b->cell[k].text, b->cell[k].note, &text));
+        fprintf(out, "%s%*s", k > 0 ? "  " : "", room, text);
     }
     fputs(shaded ? ")\n" : "\n", out);
+    return KS_OK;
 }
 
-/* Prints the rows from `at` on, of a table that may have started before; returns the block behind
- * them. */
-static size_t print_rows(const struct ks_document *d, size_t at, FILE *out)
+/* Prints the rows that are next, of a table that may have started before. */
+static ks_status print_rows(struct ks_document *d, FILE *out)
 {
-    size_t width[CELLS] = {0}, start = at, end = at + 1;
+    size_t width[CELLS] = {0}, start = d->printed, end = d->printed + 1;
 
     while (d->block[start].kind != KS_BLOCK_TABLE && start > 0)
         start--;
     while (end < d->n && is_row(&d->block[end]) && d->block[end].kind != KS_BLOCK_TABLE)
         end++;
-    find_widths(d, start, end - 1, width);
-    for (; at < end; at++)
-        print_row(&d->block[at], &d->block[start], width, out);
-    return end;
+    KS_TRY(find_widths(d, start, end - 1, width));
+    for (; d->printed < end; d->printed++)
+        KS_TRY(print_row(&d->block[d->printed], &d->block[start], width, out));
+    return KS_OK;
 }
 
 /* --- lines and paragraphs --- */
 
-static void print_line(const struct ks_block *b, FILE *out)
+static ks_status print_line(const struct ks_block *b, FILE *out)
 {
-    char name[LONGEST], value[LONGEST];
+    KS_OWNED char *name = NULL, *value = NULL;
 
-    fprintf(out, "  %-*s %s\n", NAME, ks_escape(b->text, sizeof name, name),
-            shown(&b->cell[0], value));
+    KS_TRY(show(b->text, NULL, &name));
+    KS_TRY(show(b->cell[0].text, b->cell[0].note, &value));
+    fprintf(out, "  %-*s %s\n", NAME, name, value);
+    return KS_OK;
 }
 
 static bool continues_character(char byte) /* in UTF-8 */
@@ -115,21 +126,24 @@ static size_t line_length(const char *text, size_t room)
 }
 
 /* `first` stands in front of the first line, blanks of its width in front of the others. */
-static void print_wrapped(const char *first, const char *text, size_t width, FILE *out)
+static ks_status print_wrapped(const char *first, const char *text, size_t width, FILE *out)
 {
-    char escaped[LONGEST];
-    const char *next = ks_escape(text, sizeof escaped, escaped);
+    KS_OWNED char *shown = NULL;
     const size_t indent = strlen(first);
+    const char *next;
 
+    KS_TRY(show(text, NULL, &shown));
+    next = shown;
     for (bool more = false; *(next += strspn(next, " ")); more = true) {
         const size_t length = line_length(next, width - indent);
 
         fprintf(out, "%*s%.*s\n", (int)indent, more ? "" : first, (int)length, next);
         next += length;
     }
+    return KS_OK;
 }
 
-static void print_paragraph(const struct ks_block *b, size_t width, FILE *out)
+static ks_status print_paragraph(const struct ks_block *b, size_t width, FILE *out)
 {
     static const char *const first[] = {[KS_BLOCK_SECTION] = "",
                                         [KS_BLOCK_TEXT] = "  ",
@@ -138,7 +152,7 @@ static void print_paragraph(const struct ks_block *b, size_t width, FILE *out)
                                         [KS_BLOCK_FIGURE] = "  Plot: "};
 
     fputs(b->kind == KS_BLOCK_SECTION ? "\n" : "", out);
-    print_wrapped(first[b->kind], b->text, width, out);
+    return print_wrapped(first[b->kind], b->text, width, out);
 }
 
 ks_status ks_document_print(struct ks_document *d, size_t width, FILE *out)
@@ -148,13 +162,10 @@ ks_status ks_document_print(struct ks_document *d, size_t width, FILE *out)
         const struct ks_block *b = &d->block[d->printed];
 
         if (is_row(b)) {
-            d->printed = print_rows(d, d->printed, out);
+            KS_TRY(print_rows(d, out));
             continue;
         }
-        if (b->kind == KS_BLOCK_LINE)
-            print_line(b, out);
-        else
-            print_paragraph(b, width, out);
+        KS_TRY(b->kind == KS_BLOCK_LINE ? print_line(b, out) : print_paragraph(b, width, out));
         d->printed++;
     }
     return KS_OK;

@@ -13,11 +13,6 @@ const struct ks_study_architecture *ks_tables_architecture(const struct ks_table
     return &t->r->study->architecture[t->table->row[row].architecture];
 }
 
-const char *ks_tables_trained(const struct ks_tables *t, size_t row)
-{
-    return ks_tables_architecture(t, row)->elsewhere ? "elsewhere" : "here";
-}
-
 const struct ks_result *ks_tables_run(const struct ks_tables *t, size_t row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
@@ -85,6 +80,11 @@ ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *s)
     return ks_pool_alloc(&s->pool, steps, sizeof *s->curve, &s->curve);
 }
 
+void ks_series_clear(struct ks_series *s)
+{
+    ks_pool_free(&s->pool);
+}
+
 ks_status ks_series_aggregate(struct ks_series *s, size_t resamples)
 {
     struct ks_scores scores = {1, &s->runs, s->steps, s->step, s->value};
@@ -129,14 +129,13 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
 
 ks_status ks_return_curve_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
-    struct ks_series s = {0};
-    ks_status status = read_series(t, row, 0, KS_STATISTICS, &s);
+    KS_CLEARED_BY(ks_series_clear) struct ks_series s = {0};
 
-    for (size_t k = 0; status == KS_OK && k < s.steps; k++)
+    KS_TRY(read_series(t, row, 0, KS_STATISTICS, &s));
+    for (size_t k = 0; k < s.steps; k++)
         ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)), KS_COUNT(s.step[k]),
                        KS_ESTIMATE(s.curve[k]));
-    ks_pool_free(&s.pool);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_intervals_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
@@ -176,10 +175,10 @@ static ks_status fill_kappa(const struct ks_tables *t, size_t row, size_t analys
                             struct ks_table *out)
 {
     const struct ks_study *study = t->r->study;
-    struct ks_series s = {0};
-    ks_status status = read_series(t, row, analysis, KS_STAT_KAPPA, &s);
+    KS_CLEARED_BY(ks_series_clear) struct ks_series s = {0};
 
-    for (size_t k = 0, used = 0; status == KS_OK && k < study->n_checkpoints; k++) {
+    KS_TRY(read_series(t, row, analysis, KS_STAT_KAPPA, &s));
+    for (size_t k = 0, used = 0; k < study->n_checkpoints; k++) {
         const struct ks_noise noise = find_noise(t, row, analysis, k);
 
         if (is_in_curve(t, row, false, k) &&
@@ -190,8 +189,7 @@ static ks_status fill_kappa(const struct ks_tables *t, size_t row, size_t analys
                            KS_NUMBER(noise.beyond), KS_NUMBER(noise.moved));
         used += is_in_curve(t, row, false, k);
     }
-    ks_pool_free(&s.pool);
-    return status;
+    return KS_OK;
 }
 
 /* Of the standard analysis and of ks_tables_paper_curve. */
@@ -211,23 +209,19 @@ static ks_status fill_sharpness(const struct ks_tables *t, size_t row, size_t an
 {
     const struct ks_spectrum *s = ks_tables_any_spectrum(t, row, analysis);
     const char *operator= s ? ks_results_operator(s) : NULL;
-    struct ks_series ratio = {0}, largest = {0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_series_clear) struct ks_series ratio = {0}, largest = {0};
 
     if (!operator)
         return KS_OK;
-    KS_GO(read_series(t, row, analysis, KS_STAT_SHARPNESS_RATIO, &ratio));
-    KS_GO(read_series(t, row, analysis, KS_STAT_LAMBDA_MAX, &largest));
+    KS_TRY(read_series(t, row, analysis, KS_STAT_SHARPNESS_RATIO, &ratio));
+    KS_TRY(read_series(t, row, analysis, KS_STAT_LAMBDA_MAX, &largest));
     for (size_t k = 0; k < ratio.steps; k++)
         if (!isnan(ratio.curve[k].value))
             ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                            KS_TEXT(t->r->study->analysis[analysis].name), KS_TEXT(operator),
                            KS_COUNT(ratio.step[k]), KS_ESTIMATE(ratio.curve[k]),
                            KS_ESTIMATE(largest.curve[k]));
-done:
-    ks_pool_free(&ratio.pool);
-    ks_pool_free(&largest.pool);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_sharpness_fill(const struct ks_tables *t, struct ks_table *out)
@@ -244,21 +238,18 @@ static ks_status fill_layer(const struct ks_tables *t, size_t row, size_t analys
 {
     static const enum ks_statistic_id names[] = {KS_STAT_LAMBDA_MAX, KS_STAT_KAPPA, KS_STAT_TRACE};
     enum { NAMES = sizeof names / sizeof *names };
-    ks_status status = KS_OK;
 
-    for (size_t k = 0; status == KS_OK && k < NAMES; k++) {
-        struct ks_series s = {0};
+    for (size_t k = 0; k < NAMES; k++) {
+        KS_CLEARED_BY(ks_series_clear) struct ks_series s = {0};
 
-        status = read_series(t, row, analysis, names[k], &s);
-        if (status == KS_OK && k == 0)
+        KS_TRY(read_series(t, row, analysis, names[k], &s));
+        if (k == 0)
             ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                            KS_TEXT(t->r->study->analysis[analysis].name), KS_COUNT(layer),
                            KS_COUNT(s.step[s.steps - 1]));
-        if (status == KS_OK)
-            ks_table_cells(out, KS_ESTIMATE(s.curve[s.steps - 1]));
-        ks_pool_free(&s.pool);
+        ks_table_cells(out, KS_ESTIMATE(s.curve[s.steps - 1]));
     }
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_layers_fill(const struct ks_tables *t, size_t row, struct ks_table *out)

@@ -14,28 +14,15 @@
 
 /* --- gnuplot's SVG, ready for a web page --- */
 
-/* What gnuplot writes, and what replaces it. NAME stands for the name of the plot. */
+/* What gnuplot writes, and what replaces it. */
 static const struct {
     const char *from, *to;
 } replacements[] = {
     {" viewBox=", " font-family=\"DejaVu Sans, Verdana, sans-serif\" viewBox="},
     {" font-family=\"DejaVu Sans\"", ""},
-    {"id='gp", "id='NAME-gp"},
-    {"'#gp", "'#NAME-gp"},
-    {"id=\"gnuplot_canvas\"", "id=\"NAME-canvas\""},
     {" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"", ""},
 };
 enum { REPLACEMENTS = sizeof replacements / sizeof *replacements };
-
-static void print_replacement(const char *to, const char *name, FILE *out)
-{
-    const char *word = strstr(to, "NAME");
-
-    if (word)
-        fprintf(out, "%.*s%s%s", (int)(word - to), to, name, word + strlen("NAME"));
-    else
-        fputs(to, out);
-}
 
 /* Prints "rgb(  0, 114, 178)" as "#0072b2". Returns the characters read; 0: it is not a colour. */
 static size_t print_colour(const char *text, FILE *out)
@@ -113,7 +100,7 @@ static size_t drop_title(const char *text, FILE *out)
                : 0;
 }
 
-static void print_line(const char *line, const char *name, FILE *out)
+static void print_line(const char *line, FILE *out)
 {
     static size_t (*const print[])(const char *, FILE *) = {drop_title, print_tooltip, print_colour,
                                                             print_path};
@@ -125,7 +112,7 @@ static void print_line(const char *line, const char *name, FILE *out)
         for (size_t i = 0; used == 0 && i < REPLACEMENTS; i++)
             if (strncmp(line, replacements[i].from, strlen(replacements[i].from)) == 0) {
                 used = strlen(replacements[i].from);
-                print_replacement(replacements[i].to, name, out);
+                fputs(replacements[i].to, out);
             }
         if (used == 0) {
             putc(*line, out);
@@ -141,7 +128,7 @@ static bool starts(const char *line, const char *word)
 }
 
 /* Prints all lines of `text`, which is cut into lines in place. */
-static void print_lines(char *text, const char *name, FILE *out)
+static void print_lines(char *text, FILE *out)
 {
     const char *held = NULL; /* the start of a group, until something is found in it */
     bool filter = false;
@@ -160,16 +147,16 @@ static void print_lines(char *text, const char *name, FILE *out)
             continue;
         }
         if (held)
-            print_line(held, name, out);
+            print_line(held, out);
         held = starts(line, "<g fill=") && line[strlen(line) - 1] == '>' ? line : NULL;
         if (!held)
-            print_line(line, name, out);
+            print_line(line, out);
     }
 }
 
-ks_status ks_svg_clean(const char *name, const char *text, char **clean)
+ks_status ks_svg_clean(const char *text, char **clean)
 {
-    char *copy = NULL;
+    KS_OWNED char *copy = NULL;
     size_t size;
     FILE *out;
 
@@ -177,8 +164,7 @@ ks_status ks_svg_clean(const char *name, const char *text, char **clean)
     KS_TRY(ks_copy_string(text, &copy));
     out = open_memstream(clean, &size);
     if (out)
-        print_lines(copy, name, out);
-    free(copy);
+        print_lines(copy, out);
     return ks_stream_close(out);
 }
 
@@ -244,15 +230,12 @@ static ks_status quote(const char *string, char **quoted)
 static ks_status print_settings(const struct ks_gnuplot *g, const char *name, const char *format,
                                 const char *output, char **settings)
 {
-    char *plots = NULL;
-    ks_status status;
+    KS_OWNED char *plots = NULL;
 
     KS_TRY(quote(g->plots, &plots));
-    status = ks_print_string(settings,
-                             "%sname='%s'; format='%s'; output_file='%s'; plots=%s; steps=%zu",
-                             g->panels, name, format, output, plots, g->steps);
-    free(plots);
-    return status;
+    return ks_print_string(settings,
+                           "%sname='%s'; format='%s'; output_file='%s'; plots=%s; steps=%zu",
+                           g->panels, name, format, output, plots, g->steps);
 }
 
 /* The exit status of a script if this gnuplot cannot draw the format (plots/style.gp). Every
@@ -299,21 +282,16 @@ static ks_status read_complete(const char *path, const char *name, const char *f
 }
 
 /* Checks what gnuplot has written to the temporary file, and renames it into place. */
-static ks_status take_plot(struct ks_file *file, const char *name, const char *format)
+static ks_status take_plot(struct ks_file *file, const char *format)
 {
-    char *bytes = NULL, *clean = NULL;
-    ks_status status = read_complete(file->temporary, file->path, format, &bytes);
+    KS_OWNED char *bytes = NULL, *clean = NULL;
 
-    if (status == KS_OK && strcmp(format, "svg") == 0) {
-        status = ks_svg_clean(name, bytes, &clean);
-        if (status == KS_OK && ftruncate(file->descriptor, 0) != 0)
-            status = ks_file_fail(errno, file->temporary, "truncated");
-    }
-    if (status == KS_OK)
-        status = ks_file_commit(file, clean ? clean : "", clean ? strlen(clean) : 0);
-    free(bytes);
-    free(clean);
-    return status;
+    KS_TRY(read_complete(file->temporary, file->path, format, &bytes));
+    if (strcmp(format, "svg") != 0)
+        return ks_file_commit(file, "", 0);
+    KS_TRY(ks_svg_clean(bytes, &clean));
+    return ftruncate(file->descriptor, 0) == 0 ? ks_file_commit(file, clean, strlen(clean))
+                                               : ks_file_fail(errno, file->temporary, "truncated");
 }
 
 static ks_status remove_plot(const char *path)
@@ -324,29 +302,19 @@ static ks_status remove_plot(const char *path)
 /* Draws to a temporary file in the folder of the plots and renames it into place. */
 ks_status ks_gnuplot_draw(const struct ks_gnuplot *g, const char *name, const char *format)
 {
-    char *script = NULL, *output = NULL, *settings = NULL, *to = NULL;
-    struct ks_file file = {.descriptor = -1};
-    ks_status status = KS_OK;
+    KS_OWNED char *script = NULL, *output = NULL, *settings = NULL, *to = NULL;
+    KS_CLEARED_BY(ks_file_close) struct ks_file file = {.descriptor = -1};
     bool drawn = false;
 
-    KS_GO(ks_print_string(&script, "%s/%s.gp", g->plots, name));
-    if (!ks_path_exists(script)) {
-        status = ks_fail(KS_MISSING, "%s: does not exist", script);
-        goto done;
-    }
-    KS_GO(ks_print_string(&to, "%s/figures/%s.%s", g->dir, name, format));
-    KS_GO(ks_file_create(to, &file));
-    KS_GO(ks_print_string(&output, "figures/%s", ks_path_base(file.temporary)));
-    KS_GO(print_settings(g, name, format, output, &settings));
-    KS_GO(run_gnuplot(g, settings, script, strcmp(format, "svg") != 0, &drawn));
-    KS_GO(drawn ? take_plot(&file, name, format) : remove_plot(to));
-done:
-    ks_file_close(&file);
-    free(script);
-    free(output);
-    free(settings);
-    free(to);
-    return status;
+    KS_TRY(ks_print_string(&script, "%s/%s.gp", g->plots, name));
+    if (!ks_path_exists(script))
+        return ks_fail(KS_MISSING, "%s: does not exist", script);
+    KS_TRY(ks_print_string(&to, "%s/figures/%s.%s", g->dir, name, format));
+    KS_TRY(ks_file_create(to, &file));
+    KS_TRY(ks_print_string(&output, "figures/%s", ks_path_base(file.temporary)));
+    KS_TRY(print_settings(g, name, format, output, &settings));
+    KS_TRY(run_gnuplot(g, settings, script, strcmp(format, "svg") != 0, &drawn));
+    return drawn ? take_plot(&file, format) : remove_plot(to);
 }
 
 ks_status ks_gnuplot_update(const struct ks_gnuplot *g, const char *name, bool draw)
@@ -354,17 +322,14 @@ ks_status ks_gnuplot_update(const struct ks_gnuplot *g, const char *name, bool d
     static const char *const formats[] = {"png", "pdf", "svg"};
 
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        ks_status status;
-        char *path = NULL;
+        KS_OWNED char *path = NULL;
 
         if (draw) {
             KS_TRY(ks_gnuplot_draw(g, name, formats[i]));
             continue;
         }
         KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", g->dir, name, formats[i]));
-        status = remove_plot(path);
-        free(path);
-        KS_TRY(status);
+        KS_TRY(remove_plot(path));
     }
     return KS_OK;
 }

@@ -20,7 +20,7 @@ static ks_status print_links(const struct ks_page *page, const char *name, FILE 
     const char *before = " <span class=\"links\">(";
 
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        char *path = NULL;
+        KS_OWNED char *path = NULL;
 
         KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", page->results->dir, name, formats[i]));
         if (ks_path_exists(path)) {
@@ -28,7 +28,6 @@ static ks_status print_links(const struct ks_page *page, const char *name, FILE 
                     formats[i]);
             before = ", ";
         }
-        free(path);
     }
     fprintf(out, ")</span>");
     return KS_OK;
@@ -42,7 +41,7 @@ static ks_status print_figure(const struct ks_page *page, const struct ks_plot *
     ks_html_between(out, "<h3>", plot->title, "</h3>\n");
     ks_html_between(out, "<div class=\"plot\" role=\"img\" aria-label=\"", plot->title,
                     "\" tabindex=\"0\">");
-    KS_TRY(ks_html_svg(out, path, NULL));
+    KS_TRY(ks_html_svg(out, path, plot->name));
     ks_html_between(out, "</div>\n<figcaption>", plot->caption, "");
     KS_TRY(print_links(page, plot->name, out));
     fprintf(out, "</figcaption>\n</figure>\n");
@@ -52,20 +51,16 @@ static ks_status print_figure(const struct ks_page *page, const struct ks_plot *
 static ks_status print_plot(struct ks_page *page, size_t i, FILE *out)
 {
     const struct ks_plot *plot = &ks_plots[i];
-    ks_status status = KS_OK;
-    char *path = NULL;
+    KS_OWNED char *path = NULL;
 
     page->shown[i] = true;
     KS_TRY(ks_print_string(&path, "%s/figures/%s.svg", page->results->dir, plot->name));
-    if (ks_path_exists(path)) {
-        status = print_figure(page, plot, path, out);
-    } else {
-        fprintf(out, "<p class=\"note\" id=\"plot-%s\">", plot->name);
-        ks_html_between(out, "", plot->title, ": not drawn (");
-        ks_html_between(out, "", plot->missing, ").</p>\n");
-    }
-    free(path);
-    return status;
+    if (ks_path_exists(path))
+        return print_figure(page, plot, path, out);
+    fprintf(out, "<p class=\"note\" id=\"plot-%s\">", plot->name);
+    ks_html_between(out, "", plot->title, ": not drawn (");
+    ks_html_between(out, "", plot->missing, ").</p>\n");
+    return KS_OK;
 }
 
 ks_status ks_page_plot(void *data, const char *name, FILE *out)
@@ -75,7 +70,7 @@ ks_status ks_page_plot(void *data, const char *name, FILE *out)
     for (size_t i = 0; i < KS_PLOTS; i++)
         if (strcmp(ks_plots[i].name, name) == 0)
             return print_plot(page, i, out);
-    return ks_fail(KS_FORMAT, "%s/report.html: no plot is named '%s'", page->scripts, name);
+    return ks_fail(KS_FORMAT, "plots/report.html: no plot is named '%s'", name);
 }
 
 /* All plots that have not been named. */
@@ -109,12 +104,11 @@ static ks_status print_files(void *data, FILE *out)
 {
     const struct ks_page *page = data;
     struct dirent **list = NULL;
-    char *folder = NULL;
+    KS_OWNED char *folder = NULL;
     int n;
 
     KS_TRY(ks_print_string(&folder, "%s/tables", page->results->dir));
     n = scandir(folder, &list, is_table, alphasort);
-    free(folder);
     fprintf(out, "<ul class=\"files\">\n");
     for (int i = 0; i < n; i++) {
         fprintf(out, "<li><a href=\"tables/");
@@ -148,10 +142,9 @@ static ks_status print_title(void *data, FILE *out)
 /* The name of the study's folder: the copy of the study's file in it is always study.study. */
 static ks_status print_folder(void *data, FILE *out)
 {
-    char *path = realpath(((const struct ks_page *)data)->results->dir, NULL);
+    KS_OWNED char *path = realpath(((const struct ks_page *)data)->results->dir, NULL);
 
     ks_html_text(out, path ? ks_path_base(path) : study_of(data)->name);
-    free(path);
     return KS_OK;
 }
 
@@ -279,25 +272,19 @@ static const struct ks_template_section sections[] = {
     {"correlations", .add = ks_page_correlations, .present = has_correlations},
     {"prediction", .add = ks_page_prediction, .present = has_prediction},
     {"statements", .add = ks_page_statements, .present = ks_page_has_statements},
-    {"settings", .print = ks_page_settings},
-    {"versions", .print = ks_page_versions},
+    {"settings", .add = ks_page_settings},
+    {"versions", .add = ks_page_versions},
     {"files", .print = print_files},
     {.name = NULL},
 };
 
 ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table)
 {
+    KS_OWNED char *scripts = NULL, *template = NULL, *path = NULL;
     struct ks_page page = {.results = results, .table = table};
-    char *template = NULL, *path = NULL;
-    ks_status status = KS_OK;
 
-    KS_GO(ks_installed_shared("plots", &page.scripts));
-    KS_GO(ks_print_string(&template, "%s/report.html", page.scripts));
-    KS_GO(ks_print_string(&path, "%s/report.html", results->dir));
-    status = ks_template_write(template, sections, &page, path);
-done:
-    free(page.scripts);
-    free(template);
-    free(path);
-    return status;
+    KS_TRY(ks_installed_shared("plots", &scripts));
+    KS_TRY(ks_print_string(&template, "%s/report.html", scripts));
+    KS_TRY(ks_print_string(&path, "%s/report.html", results->dir));
+    return ks_template_write(template, sections, &page, path);
 }

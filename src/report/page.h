@@ -14,7 +14,6 @@
 struct ks_page {
     const struct ks_results *results;
     const struct ks_summary_table *table;
-    char *scripts;        /* the folder of the template and of gnuplot's scripts; owned */
     bool shown[KS_PLOTS]; /* the plots of ks_plots that the template has named so far   */
 };
 
@@ -48,9 +47,9 @@ void ks_page_prediction(void *data, struct ks_document *document);
 bool ks_page_has_statements(const void *data);
 void ks_page_statements(void *data, struct ks_document *document);
 /* Settings of training and analyses; versions and machines of all runs and spectra. */
-ks_status ks_page_settings(void *data, FILE *out);
-ks_status ks_page_versions(void *data, FILE *out);
-/* "<code>KEY = VALUE</code>" for each setting of an analysis, or that it has none. */
-void ks_page_print_settings(const struct ks_study_analysis *analysis, FILE *out);
+void ks_page_settings(void *data, struct ks_document *document);
+void ks_page_versions(void *data, struct ks_document *document);
+/* Appends "KEY = VALUE, KEY = VALUE", the settings of an analysis, or that it has none. */
+void ks_page_add_settings(const struct ks_study_analysis *analysis, struct ks_document *document);
 
 #endif

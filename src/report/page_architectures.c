@@ -121,7 +121,7 @@ static void add_headings(const struct rows *rows, const char *id, struct ks_docu
 /* Whether spectra of this analysis cannot be compared with those of others, or among themselves. */
 static bool is_apart(const struct ks_results *r, const struct ks_row *row)
 {
-    const struct ks_conditions *of =
+    const struct ks_comparability *of =
         &r->conditions[row->analysis * r->study->n_architectures + row->architecture];
     bool apart = false;
 
@@ -145,27 +145,22 @@ static const char *origin_of(const struct ks_results *r, const struct ks_row *ro
 static void add_apart(const struct rows *rows, struct ks_document *d)
 {
     const struct ks_results *r = rows->page->results;
-    size_t size, n = 0;
-    char *note = NULL;
-    FILE *out = open_memstream(&note, &size);
+    size_t n = 0;
 
-    for (size_t i = 0; i < rows->n && out && d->status == KS_OK; i++) {
+    for (size_t i = 0; i < rows->n && d->status == KS_OK; i++) {
         const size_t architecture = rows->row[i].architecture;
-        char *text = NULL;
+        KS_OWNED char *text = NULL;
 
         if (!rows->row[i].asked || !is_apart(r, &rows->row[i]))
             continue;
         d->status = ks_conditions_print(r, architecture, r->study->n_architectures, &text);
-        fprintf(out, "%s%s (%s)",
-                n++ > 0 ? "; " : "Not comparable: ", r->study->architecture[architecture].name,
-                text ? text : "");
-        free(text);
+        if (n++ == 0)
+            ks_document_add(d, KS_BLOCK_NOTE, "Not comparable: ");
+        ks_document_more(d, "%s%s (%s)", n > 1 ? "; " : "",
+                         r->study->architecture[architecture].name, text ? text : "");
     }
-    if (ks_stream_close(out) != KS_OK)
-        d->status = KS_MEMORY;
     if (n > 0)
-        ks_document_add(d, KS_BLOCK_NOTE, "%s.", note);
-    free(note);
+        ks_document_more(d, ".");
 }
 
 static void add_row(const struct rows *rows, size_t i, struct ks_document *d)
@@ -241,19 +236,16 @@ static ks_status print_analysis(const struct ks_page *page, size_t k, FILE *out)
     const struct ks_study_analysis *a = &page->results->study->analysis[k];
     const struct rows rows = {page, page->table->row + k * page->table->n_rows,
                               page->table->n_rows};
-    struct ks_document d = {.n = 0};
+    KS_CLEARED_BY(ks_document_clear) struct ks_document d = {.n = 0};
     char id[48];
-    ks_status status;
 
     ks_html_between(out, "<h3>Further analysis: ", a->name, "</h3>\n");
-    fprintf(out, "<p>The %s, analyzed with ", which[a->scope.checkpoints]);
-    ks_page_print_settings(a, out);
-    fputs(".</p>\n", out);
+    ks_document_add(&d, KS_BLOCK_TEXT, "The %s, analyzed with ", which[a->scope.checkpoints]);
+    ks_page_add_settings(a, &d);
+    ks_document_more(&d, ".");
     snprintf(id, sizeof id, "table-analysis-%zu", k);
     add_rows(&rows, id, &d);
-    status = ks_document_html(&d, id, out);
-    ks_document_clear(&d);
-    return status;
+    return ks_document_html(&d, id, out);
 }
 
 ks_status ks_page_analyses(void *data, FILE *out)

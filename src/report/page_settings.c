@@ -6,58 +6,47 @@
 #include <jansson.h>
 
 #include "config.h"
-#include "document/html.h"
+#include "core/memory.h"
 
-static void print_pair(FILE *out, const char *key, const char *value)
+void ks_page_add_settings(const struct ks_study_analysis *a, struct ks_document *d)
 {
-    ks_html_between(out, "<code>", key, " = ");
-    ks_html_between(out, "", value, "</code>");
+    for (size_t i = 0; i < a->n; i++)
+        ks_document_more(d, "%s%s = %s", i > 0 ? ", " : "", a->setting[i].key, a->setting[i].value);
+    ks_document_more(d, "%s", a->n > 0 ? "" : "the analyzer's defaults");
 }
 
-void ks_page_print_settings(const struct ks_study_analysis *a, FILE *out)
+static void add_analysis(const struct ks_study_analysis *a, struct ks_document *d)
 {
-    for (size_t i = 0; i < a->n; i++) {
-        fputs(i ? ", " : "", out);
-        print_pair(out, a->setting[i].key, a->setting[i].value);
-    }
-    fputs(a->n ? "" : "the analyzer's defaults", out);
-}
+    KS_OWNED char *title = NULL;
 
-static void print_analysis(const struct ks_study_analysis *a, FILE *out)
-{
-    ks_html_between(out, "<dt>Analysis: ", a->name, "</dt>\n<dd>");
-    ks_page_print_settings(a, out);
+    if (d->status == KS_OK)
+        d->status = ks_print_string(&title, "Analysis: %s", a->name);
+    ks_document_line(d, title ? title : "", "%s", "");
+    ks_page_add_settings(a, d);
     if (a->scope.checkpoints == KS_STUDY_TRAINED)
-        fputs("; of the checkpoints after the first update", out);
+        ks_document_more(d, "; of the checkpoints after the first update");
     if (a->scope.checkpoints == KS_STUDY_LAST)
-        fputs("; of the last checkpoint", out);
+        ks_document_more(d, "; of the last checkpoint");
     if (a->scope.architectures)
-        ks_html_between(out, "; of the architectures ", a->scope.architectures, "");
-    fputs("</dd>\n", out);
+        ks_document_more(d, "; of the architectures %s", a->scope.architectures);
 }
 
-ks_status ks_page_settings(void *data, FILE *out)
+void ks_page_settings(void *data, struct ks_document *d)
 {
     const struct ks_study *s = ((const struct ks_page *)data)->results->study;
 
-    fprintf(out, "<dl>\n<dt>Training</dt>\n<dd>");
-    if (!ks_study_trains(s))
-        fputs("elsewhere", out);
+    ks_document_line(d, "Training", "%s", ks_study_trains(s) ? "" : "elsewhere");
     for (const struct ks_key *key = ks_keys; key->name && ks_study_trains(s); key++) {
         char value[KS_VALUE_LENGTH];
 
         ks_key_print(key, &s->settings, value);
-        fputs(key == ks_keys ? "" : ", ", out);
-        print_pair(out, key->name, value);
+        ks_document_more(d, "%s%s = %s", key == ks_keys ? "" : ", ", key->name, value);
     }
-    fprintf(out, "</dd>\n<dt>Seeds</dt>\n<dd>");
+    ks_document_line(d, "Seeds", "%s", "");
     for (size_t i = 0; i < s->n_seeds; i++)
-        fprintf(out, "%s%zu", i ? ", " : "", s->seed[i]);
-    fprintf(out, "</dd>\n");
+        ks_document_more(d, "%s%zu", i > 0 ? ", " : "", s->seed[i]);
     for (size_t k = 0; k < s->n_analyses; k++)
-        print_analysis(&s->analysis[k], out);
-    fprintf(out, "</dl>\n");
-    return KS_OK;
+        add_analysis(&s->analysis[k], d);
 }
 
 /* --- versions: distinct values over all runs and spectra, counted with jansson --- */
@@ -77,16 +66,10 @@ static void count(json_t *counts, const char *name, const char *value)
 
 static void count_json(json_t *counts, const char *name, const json_t *value)
 {
-    char *text;
+    KS_OWNED char *text = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
 
-    if (json_is_string(value)) {
-        count(counts, name, json_string_value(value));
-        return;
-    }
-    text = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
     if (text)
-        count(counts, name, text);
-    free(text);
+        count(counts, name, json_is_string(value) ? json_string_value(value) : text);
 }
 
 /* What run.json says; a run without it, or with a malformed one, is not counted. */
@@ -94,18 +77,17 @@ static ks_status count_run(const struct ks_results *r, const struct ks_result *r
 {
     static const char *const names[] = {"processor", "blas_kernel", "products", "threads",
                                         "mujoco_flags"};
-    char *path = NULL;
-    json_t *file, *versions;
+    KS_OWNED char *path = NULL;
+    json_auto_t *file = NULL;
+    json_t *versions, *value;
+    const char *name;
 
     KS_TRY(ks_results_path(r, run, "run.json", &path));
     file = json_load_file(path, 0, NULL);
-    free(path);
     versions = json_object_get(file, "versions");
-    for (void *i = json_object_iter(versions); i; i = json_object_iter_next(versions, i))
-        count_json(counts, json_object_iter_key(i), json_object_iter_value(i));
+    json_object_foreach(versions, name, value) count_json(counts, name, value);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         count_json(counts, names[i], json_object_get(file, names[i]));
-    json_decref(file);
     return KS_OK;
 }
 
@@ -126,53 +108,40 @@ static void count_spectrum(const struct ks_spectrum *s, json_t *counts)
     }
 }
 
-/* The values of one name, each with its number if there are several. */
-static void print_values(json_t *values, const char *what, FILE *out)
+/* A row for each value of each name. */
+static void add_counts(const char *title, const char *what, json_t *counts, struct ks_document *d)
 {
-    for (void *i = json_object_iter(values); i; i = json_object_iter_next(values, i)) {
-        ks_html_text(out, json_object_iter_key(i));
-        if (json_object_size(values) > 1)
-            fprintf(out, " (%s: %lld)", what,
-                    (long long)json_integer_value(json_object_iter_value(i)));
-        fputs("<br>", out);
-    }
-}
+    const char *name, *value;
+    json_t *values, *number;
 
-static void print_counts(const char *title, const char *what, json_t *counts, FILE *out)
-{
     if (json_object_size(counts) == 0)
         return;
-    fprintf(out, "<h3>%s</h3>\n<div class=\"scroll\"><table>\n", title);
-    for (void *i = json_object_iter(counts); i; i = json_object_iter_next(counts, i)) {
-        ks_html_between(out, "<tr><td>", json_object_iter_key(i), "</td><td class=\"text\">");
-        print_values(json_object_iter_value(i), what, out);
-        fputs("</td></tr>\n", out);
-    }
-    fprintf(out, "</table></div>\n");
+    ks_document_columns(d, "", "%s<, value<, %s", title, what);
+    json_object_foreach(counts, name, values) json_object_foreach(values, value, number)
+        ks_document_cells(d, ks_cell_name(name), ks_cell_text(value),
+                          ks_cell_count((size_t)json_integer_value(number)));
 }
 
-static ks_status print_versions(const struct ks_results *r, json_t *const counts[2], FILE *out)
+static ks_status count_all(const struct ks_results *r, json_t *runs, json_t *spectra)
 {
     for (size_t i = 0; i < r->n_runs; i++) {
-        KS_TRY(count_run(r, &r->run[i], counts[0]));
+        KS_TRY(count_run(r, &r->run[i], runs));
         for (size_t k = 0; k < r->study->n_checkpoints; k++)
             if (r->run[i].spectrum[k])
-                count_spectrum(r->run[i].spectrum[k], counts[1]);
+                count_spectrum(r->run[i].spectrum[k], spectra);
     }
-    fprintf(out, "<p>This page: KappaScope %s.</p>\n", KS_VERSION);
-    print_counts("Runs", "runs", counts[0], out);
-    print_counts("Spectra of the standard analysis", "spectra", counts[1], out);
     return KS_OK;
 }
 
-ks_status ks_page_versions(void *data, FILE *out)
+void ks_page_versions(void *data, struct ks_document *d)
 {
     const struct ks_page *page = data;
-    json_t *counts[] = {json_object(), json_object()};
-    ks_status status = counts[0] && counts[1] ? print_versions(page->results, counts, out)
-                                              : ks_fail(KS_MEMORY, "out of memory");
+    json_auto_t *runs = json_object(), *spectra = json_object();
 
-    json_decref(counts[0]);
-    json_decref(counts[1]);
-    return status;
+    ks_document_add(d, KS_BLOCK_TEXT, "This page: KappaScope %s.", KS_VERSION);
+    if (d->status == KS_OK)
+        d->status = runs && spectra ? count_all(page->results, runs, spectra)
+                                    : ks_fail(KS_MEMORY, "out of memory");
+    add_counts("of the runs", "runs", runs, d);
+    add_counts("of the standard analysis", "spectra", spectra, d);
 }

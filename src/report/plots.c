@@ -137,7 +137,7 @@ static size_t checkpoint_gap(const struct ks_study *s)
 static ks_status print_group(const struct ks_results *r, const struct ks_summary_table *table,
                              size_t group, FILE *out)
 {
-    char *text = NULL;
+    KS_OWNED char *text = NULL;
     size_t i = 0;
 
     while (i < table->n_rows && r->conditions[table->row[i].architecture].group != group)
@@ -148,7 +148,6 @@ static ks_status print_group(const struct ks_results *r, const struct ks_summary
     for (char *c = text; *c; c++)
         *c = strchr("'\"\\", *c) ? '-' : *c;
     fprintf(out, "\"%s\" ", text);
-    free(text);
     return KS_OK;
 }
 
@@ -209,15 +208,13 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
 
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table)
 {
+    KS_CLEARED_BY(ks_gnuplot_clear)
     struct ks_gnuplot gnuplot = {.dir = results->dir, .steps = results->study->end};
-    ks_status status = KS_OK;
 
-    KS_GO(ks_gnuplot_find(&gnuplot));
-    KS_GO(list_panels(results, table, &gnuplot.panels));
-    KS_GO(ks_folder_make("%s/figures", results->dir));
+    KS_TRY(ks_gnuplot_find(&gnuplot));
+    KS_TRY(list_panels(results, table, &gnuplot.panels));
+    KS_TRY(ks_folder_make("%s/figures", results->dir));
     for (size_t i = 0; i < KS_PLOTS; i++)
-        KS_GO(ks_gnuplot_update(&gnuplot, ks_plots[i].name, table->drawn[i]));
-done:
-    ks_gnuplot_clear(&gnuplot);
-    return status;
+        KS_TRY(ks_gnuplot_update(&gnuplot, ks_plots[i].name, table->drawn[i]));
+    return KS_OK;
 }

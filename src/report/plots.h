@@ -96,11 +96,10 @@ ks_status ks_gnuplot_update(const struct ks_gnuplot *gnuplot, const char *name, 
  *
  * - Marks with hypertext get a <title>, which browsers show as a tooltip, in place of handlers that
  *   need gnuplot's own script. gnuplot's titles of files and curves go, as they would be tooltips.
- * - Every id starts with `name`, so several plots can stand in one page.
  * - Fonts fall back to sans-serif on devices that do not have gnuplot's font.
  * - Empty groups, unused filters and long colours are removed or shortened.
  *
  * Text stays text. Lines that it does not know stay as they are. KS_MEMORY. */
-ks_status ks_svg_clean(const char *name, const char *text, char **clean);
+ks_status ks_svg_clean(const char *text, char **clean);
 
 #endif

@@ -23,6 +23,11 @@ struct run_log {
     double *value; /* [columns, steps]; NaN: not measured, or the file has no such column */
 };
 
+static void log_clear(struct run_log *p)
+{
+    ks_pool_free(&p->pool);
+}
+
 /* The index of a step among those read so far; `steps` if it is new. */
 static size_t find_step(const struct run_log *p, double step)
 {
@@ -67,19 +72,18 @@ static bool has_column(const struct ks_csv *csv, size_t columns, const char *con
 
 /* Reads columns name [columns] up to the study's last step. If a step has several rows (a
  * checkpoint and an evaluation), the first finite number counts. A file that is missing or is not a
- * table gives no steps. The caller frees p->pool, also after a failure. */
+ * table gives no steps. The caller clears p, also after a failure. */
 static ks_status log_read(const struct ks_results *r, const struct ks_result *run, size_t columns,
                           const char *const *name, struct run_log *p)
 {
-    struct ks_csv *csv = NULL;
-    ks_status status = ks_results_progress(r, run, &csv);
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
 
     *p = (struct run_log){.columns = columns};
-    if (csv &&
-        (!r->study->architecture[run->architecture].elsewhere || has_column(csv, columns, name)))
-        status = take_columns(csv, r->study->end, name, p);
-    ks_csv_free(csv);
-    return status;
+    KS_TRY(ks_results_progress(r, run, &csv));
+    return csv && (!r->study->architecture[run->architecture].elsewhere ||
+                   has_column(csv, columns, name))
+               ? take_columns(csv, r->study->end, name, p)
+               : KS_OK;
 }
 
 /* --- norms.csv --- */
@@ -92,13 +96,12 @@ static const char *const norm_columns[NORMS] = {"critic_param_norm", "critic_gra
 static ks_status add_run(const struct ks_tables *t, const struct ks_result *run, size_t at,
                          size_t runs, struct ks_series series[NORMS])
 {
-    struct run_log progress = {0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(log_clear) struct run_log progress = {0};
 
-    KS_GO(log_read(t->r, run, NORMS, norm_columns, &progress));
+    KS_TRY(log_read(t->r, run, NORMS, norm_columns, &progress));
     for (size_t k = 0; k < NORMS; k++) {
         if (at == 0) {
-            KS_GO(ks_series_new(runs, progress.steps, &series[k]));
+            KS_TRY(ks_series_new(runs, progress.steps, &series[k]));
             if (progress.steps > 0)
                 memcpy(series[k].step, progress.step, progress.steps * sizeof *progress.step);
         }
@@ -110,31 +113,31 @@ static ks_status add_run(const struct ks_tables *t, const struct ks_result *run,
                                                             : NAN;
         }
     }
-done:
-    ks_pool_free(&progress.pool);
-    return status;
+    return KS_OK;
+}
+
+static void norms_clear(struct ks_series (*series)[NORMS])
+{
+    for (size_t k = 0; k < NORMS; k++)
+        ks_series_clear(&(*series)[k]);
 }
 
 ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
     size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
-    struct ks_series series[NORMS] = {{.runs = 0}};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(norms_clear) struct ks_series series[NORMS] = {{.runs = 0}};
 
     for (size_t i = 0; i < n; i++)
-        KS_GO(add_run(t, run[i], i, n, series));
+        KS_TRY(add_run(t, run[i], i, n, series));
     for (size_t k = 0; k < NORMS; k++)
-        KS_GO(ks_series_aggregate(&series[k], t->resamples));
+        KS_TRY(ks_series_aggregate(&series[k], t->resamples));
     for (size_t j = 0; j < series[0].steps; j++) {
         ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)), KS_COUNT(series[0].step[j]));
         for (size_t k = 0; k < NORMS; k++)
             ks_table_cells(out, KS_ESTIMATE(series[k].curve[j]));
     }
-done:
-    for (size_t k = 0; k < NORMS; k++)
-        ks_pool_free(&series[k].pool);
-    return status;
+    return KS_OK;
 }
 
 /* --- efficiency.csv --- */
@@ -227,11 +230,10 @@ done:
 static ks_status read_speed(const struct ks_results *r, const struct ks_result *run, double *speed)
 {
     static const char *const columns[] = {"update", "updates_per_second"};
-    struct run_log progress = {0};
+    KS_CLEARED_BY(log_clear) struct run_log progress = {0};
     double updates = 0, seconds = 0, before = 0;
-    ks_status status = KS_OK;
 
-    KS_GO(log_read(r, run, 2, columns, &progress));
+    KS_TRY(log_read(r, run, 2, columns, &progress));
     for (size_t j = 0; j < progress.steps; j++) {
         double update = progress.value[j], rate = progress.value[progress.steps + j];
 
@@ -242,31 +244,26 @@ static ks_status read_speed(const struct ks_results *r, const struct ks_result *
         before = update;
     }
     *speed = seconds > 0 ? updates / seconds : NAN;
-done:
-    ks_pool_free(&progress.pool);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_efficiency_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
     size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
-    struct ks_series speed = {0};
+    KS_CLEARED_BY(ks_series_clear) struct ks_series speed = {0};
     struct costs costs;
-    ks_status status = KS_OK;
 
-    KS_GO(read_costs(t->r, run[0], &costs));
-    KS_GO(ks_series_new(n, 1, &speed));
+    KS_TRY(read_costs(t->r, run[0], &costs));
+    KS_TRY(ks_series_new(n, 1, &speed));
     for (size_t i = 0; i < n; i++)
-        KS_GO(read_speed(t->r, run[i], &speed.value[i]));
-    KS_GO(ks_series_aggregate(&speed, t->resamples));
+        KS_TRY(read_speed(t->r, run[i], &speed.value[i]));
+    KS_TRY(ks_series_aggregate(&speed, t->resamples));
     ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                    KS_NUMBER(costs.critics.parameters), KS_NUMBER(costs.critics.flops),
                    KS_NUMBER(costs.actor.parameters), KS_NUMBER(costs.actor.flops),
                    KS_ESTIMATE(speed.curve[0]), KS_ESTIMATE(t->table->row[row].value[KS_RETURN]));
-done:
-    ks_pool_free(&speed.pool);
-    return status;
+    return KS_OK;
 }
 
 /* --- kappa_return.csv, preconditioned_return.csv: conditioning against the return, a row per
@@ -307,7 +304,7 @@ static double first_return(const struct ks_tables *t, size_t row)
         return NAN;
     for (size_t i = 0; i < n; i++)
         value[i] = run[i]->returns[0];
-    return ks_iqm_drop(n, value, NULL);
+    return ks_iqm_drop(n, value);
 }
 
 static void add_rows(const struct ks_tables *t, size_t analysis, struct ks_table *out)

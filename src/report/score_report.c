@@ -40,8 +40,7 @@ static struct ks_cell estimate_cell(const struct ks_estimate *e)
 
 ks_status ks_scores_print(const struct ks_score_summary *s, FILE *out)
 {
-    struct ks_document d = {.n = 0};
-    ks_status status;
+    KS_CLEARED_BY(ks_document_clear) struct ks_document d = {.n = 0};
 
     ks_document_table(
         &d, "",
@@ -58,9 +57,7 @@ ks_status ks_scores_print(const struct ks_score_summary *s, FILE *out)
                                  estimate_cell(ks_score_line_last(line)),
                                  estimate_cell(&line->area)));
     }
-    status = ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
-    ks_document_clear(&d);
-    return status;
+    return ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
 }
 
 static void fill_scores(const struct ks_score_summary *s, struct ks_table *out)
@@ -89,15 +86,14 @@ static void fill_curves(const struct ks_score_summary *s, struct ks_table *out)
 static ks_status write_table(const struct ks_score_summary *s, const char *dir, const char *name,
                              void (*fill)(const struct ks_score_summary *s, struct ks_table *out))
 {
-    struct ks_table table = {0};
-    ks_status status;
+    KS_CLEARED_BY(ks_table_free) struct ks_table table = {0};
 
     fill(s, &table);
-    status = dir ? ks_table_write(&table, dir, name) : table.status;
-    if (!dir && status == KS_OK)
-        ks_table_print(&table, stdout);
-    ks_table_free(&table);
-    return status;
+    if (dir)
+        return ks_table_write(&table, dir, name);
+    KS_TRY(table.status);
+    ks_table_print(&table, stdout);
+    return KS_OK;
 }
 
 ks_status ks_scores_print_csv(const struct ks_score_summary *s)
@@ -197,13 +193,12 @@ static void warn_settings(const struct ks_score_rows *rows, const char *system)
 
 ks_status ks_scores_warn_settings(const struct ks_score_rows *rows)
 {
-    const char **system;
+    KS_OWNED const char **system = NULL;
     size_t n;
 
     KS_TRY(ks_score_rows_names(rows, false, NULL, &n, &system));
     for (size_t i = 0; i < n; i++)
         warn_settings(rows, system[i]);
-    free(system);
     return KS_OK;
 }
 
@@ -221,7 +216,7 @@ static bool has_suite(const struct ks_score_summary *s, const char *suite)
  * reads their names, which may contain anything, in the table. */
 static ks_status list_words(const struct ks_score_summary *s, char **list)
 {
-    struct ks_gnuplot_look *look = NULL;
+    KS_OWNED struct ks_gnuplot_look *look = NULL;
     const char *suite;
     size_t size, n = 0;
     FILE *out;
@@ -244,7 +239,6 @@ static ks_status list_words(const struct ks_score_summary *s, char **list)
                 fprintf(out, "%s ", suite);
         fputs("'; ", out);
     }
-    free(look);
     return ks_stream_close(out);
 }
 
@@ -258,25 +252,21 @@ static bool has_area(const struct ks_score_summary *s)
 
 ks_status ks_scores_write(const struct ks_score_summary *s, const char *dir, bool draw)
 {
-    struct ks_gnuplot gnuplot = {.dir = dir, .steps = 1};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_gnuplot_clear) struct ks_gnuplot gnuplot = {.dir = dir, .steps = 1};
 
     if (draw && !has_area(s)) {
         ks_say("warning: no bars: scores at one step have no area");
         draw = false;
     }
     if (draw)
-        KS_GO(ks_gnuplot_find(&gnuplot));
-    KS_GO(ks_report_sweep(dir));
-    KS_GO(ks_folder_make("%s/tables", dir));
-    KS_GO(write_table(s, dir, "scores", fill_scores));
-    KS_GO(write_table(s, dir, "score_curves", fill_curves));
+        KS_TRY(ks_gnuplot_find(&gnuplot));
+    KS_TRY(ks_report_sweep(dir));
+    KS_TRY(ks_folder_make("%s/tables", dir));
+    KS_TRY(write_table(s, dir, "scores", fill_scores));
+    KS_TRY(write_table(s, dir, "score_curves", fill_curves));
     if (draw) {
-        KS_GO(list_words(s, &gnuplot.panels));
-        KS_GO(ks_folder_make("%s/figures", dir));
+        KS_TRY(list_words(s, &gnuplot.panels));
+        KS_TRY(ks_folder_make("%s/figures", dir));
     }
-    status = ks_gnuplot_update(&gnuplot, "scores", draw);
-done:
-    ks_gnuplot_clear(&gnuplot);
-    return status;
+    return ks_gnuplot_update(&gnuplot, "scores", draw);
 }

@@ -39,6 +39,11 @@ struct histogram {
     struct ks_pool pool; /* the arrays. Owned                         */
 };
 
+static void histogram_clear(struct histogram *h)
+{
+    ks_pool_free(&h->pool);
+}
+
 /* The cells of the ascending Ritz values of a probe; those within `floor` of zero have none. The
  * outermost cells reach as far outward as inward; a single Ritz value has a cell of one unit. */
 static ks_status find_cells(struct histogram *h, size_t probe)
@@ -115,18 +120,18 @@ static void add_average(const char *name, const struct histogram *h, struct ks_t
 ks_status ks_density_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
     double floor = ks_statistic_value(s, KS_STAT_NOISE_FLOOR);
+    KS_CLEARED_BY(histogram_clear)
     struct histogram h = {.s = s,
                           .unit = ks_density_unit(s),
                           .floor = isnan(floor) ? 0 : floor,
                           .probes = ks_spectrum_random(s)};
-    ks_status status = KS_OK;
 
     if (!(h.unit > 0))
         return KS_OK;
-    KS_GO(ks_pool_alloc(&h.pool, h.probes, sizeof *h.cells, &h.cells));
-    KS_GO(ks_pool_alloc(&h.pool, 2 * h.probes * s->order, sizeof *h.end, &h.end));
+    KS_TRY(ks_pool_alloc(&h.pool, h.probes, sizeof *h.cells, &h.cells));
+    KS_TRY(ks_pool_alloc(&h.pool, 2 * h.probes * s->order, sizeof *h.end, &h.end));
     for (size_t p = 0; p < h.probes; p++) {
-        KS_GO(find_cells(&h, p));
+        KS_TRY(find_cells(&h, p));
         for (size_t i = 0; i < h.cells[p].n; i++) {
             h.end[h.n_ends++] = h.cells[p].cell[i].low;
             h.end[h.n_ends++] = h.cells[p].cell[i].high;
@@ -134,9 +139,7 @@ ks_status ks_density_fill(const char *name, const struct ks_spectrum *s, struct 
     }
     qsort(h.end, h.n_ends, sizeof *h.end, ks_ascending);
     add_average(name, &h, out);
-done:
-    ks_pool_free(&h.pool);
-    return status;
+    return KS_OK;
 }
 
 /* --- the other tables --- */
@@ -179,7 +182,7 @@ struct node {
 /* The cumulative spectral weight: over the probes, the mean weight of Ritz values up to x. */
 ks_status ks_staircase_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
-    struct node *node = NULL;
+    KS_OWNED struct node *node = NULL;
     double sum = 0;
     size_t n = 0, probes = ks_spectrum_random(s);
 
@@ -192,7 +195,6 @@ ks_status ks_staircase_fill(const char *name, const struct ks_spectrum *s, struc
         sum += node[j].weight;
         ks_table_cells(out, KS_TEXT(name), KS_NUMBER(node[j].value), KS_NUMBER(sum));
     }
-    free(node);
     return KS_OK;
 }
 
@@ -270,22 +272,19 @@ static double effective_bound(const struct ks_spectrum *s, size_t m)
 
 ks_status ks_orders_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
-    ks_status status = KS_OK;
-    double *work = NULL;
+    KS_OWNED double *work = NULL;
 
     if (!s->alpha)
         return KS_OK;
-    KS_GO(ks_alloc(3 * s->order + s->probes, sizeof *work, &work));
+    KS_TRY(ks_alloc(3 * s->order + s->probes, sizeof *work, &work));
     for (size_t m = 1; m <= s->order; m++) {
         double kappa[2];
 
-        KS_GO(kappa_at(s, m, work, kappa));
+        KS_TRY(kappa_at(s, m, work, kappa));
         ks_table_cells(out, KS_TEXT(name), KS_COUNT(m), KS_NUMBER(kappa[0]), KS_NUMBER(kappa[1]),
                        KS_NUMBER(effective_bound(s, m)), KS_NUMBER(ks_noise_limit(s)));
     }
-done:
-    free(work);
-    return status;
+    return KS_OK;
 }
 
 /* --- operators.csv --- */

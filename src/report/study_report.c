@@ -61,34 +61,28 @@ ks_status ks_report_sweep(const char *dir)
     static const char *const folders[] = {".", "tables", "figures"};
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char *path = NULL;
+        KS_OWNED char *path = NULL;
 
         KS_TRY(ks_print_string(&path, "%s/%s", dir, folders[i]));
         if (ks_path_exists(path))
             ks_folder_sweep(path); /* a failure does no harm */
-        free(path);
     }
     return KS_OK;
 }
 
 ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resamples, bool quiet)
 {
-    struct ks_summary_table table = {0};
-    struct ks_results *results = NULL;
+    KS_CLEARED_BY(ks_summary_clear) struct ks_summary_table table = {0};
+    KS_OWNED_BY(ks_results_free) struct ks_results *results = NULL;
     struct ks_claims claims;
-    ks_status status = KS_OK;
 
-    KS_GO(ks_results_read(dir, study, &results));
-    KS_GO(ks_report_sweep(dir));
+    KS_TRY(ks_results_read(dir, study, &results));
+    KS_TRY(ks_report_sweep(dir));
     if (resamples > 0)
-        KS_GO(ks_results_warn_intervals(results));
+        KS_TRY(ks_results_warn_intervals(results));
     for (size_t i = 0; i < results->n_warnings; i++)
         ks_say("warning: %s", results->warning[i]);
     if (!quiet)
         ks_say("drawing the plots of %s", dir);
-    KS_GO(plot(results, resamples, &table, &claims));
-done:
-    ks_summary_clear(&table);
-    ks_results_free(results);
-    return status;
+    return plot(results, resamples, &table, &claims);
 }

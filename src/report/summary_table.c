@@ -103,6 +103,11 @@ struct pool {
     double *step;                       /* [evaluations] */
 };
 
+static void pool_clear(struct pool *p)
+{
+    ks_pool_free(&p->arrays);
+}
+
 static ks_status pool_new(const struct ks_results *r, size_t analysis, size_t architecture,
                           struct pool *p)
 {
@@ -164,7 +169,7 @@ static double pooled_iqm(const struct pool *p, const double *values, const size_
     for (size_t n = 0; n < p->runs; n++)
         memcpy(work + n * p->checkpoints, values + index[n] * p->checkpoints,
                p->checkpoints * sizeof *work);
-    return ks_iqm_drop(p->runs * p->checkpoints, work, NULL);
+    return ks_iqm_drop(p->runs * p->checkpoints, work);
 }
 
 static double iqm_at(const struct pool *p, size_t k, const size_t *index, double *work)
@@ -195,7 +200,7 @@ static void evaluate(const void *data, const size_t *index, double *work, double
         for (size_t j = 0; j < p->checkpoints; j++)
             work[i * p->checkpoints + j] = log10(
                 p->statistic[KS_KAPPA][index[i] * p->checkpoints + j]);
-    out[KS_KAPPA_GEOMETRIC] = pow(10, ks_iqm_drop(n, work, NULL));
+    out[KS_KAPPA_GEOMETRIC] = pow(10, ks_iqm_drop(n, work));
     for (size_t k = 0; k < p->evaluations; k++)
         curve[k] = normalize(p, iqm_at(p, k, index, work));
     for (size_t i = 0; i < p->runs; i++)
@@ -225,20 +230,19 @@ struct ks_noise ks_noise_find(size_t n, const double *kappa, const double *kappa
     }
     return (struct ks_noise){.beyond = known > 0 ? (double)beyond / (double)known : NAN,
                              .moved = measured > 0 ? (double)moved / (double)measured : NAN,
-                             .limit = ks_iqm_drop(n, limit, NULL)};
+                             .limit = ks_iqm_drop(n, limit)};
 }
 
 static ks_status fill_row(const struct ks_results *r, size_t resamples, struct ks_row *row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
-    struct pool pool = {0};
+    KS_CLEARED_BY(pool_clear) struct pool pool = {0};
     struct ks_bootstrap bootstrap = {resamples, 0, KS_BOOTSTRAP_LEVEL, 1, &pool.runs};
     struct ks_estimator estimator = {KS_COLUMNS, 0, &pool, evaluate};
-    ks_status status = KS_OK;
 
     row->runs = ks_results_runs(r, row->architecture, run);
     pool.runs = row->runs;
-    KS_GO(pool_new(r, row->analysis, row->architecture, &pool));
+    KS_TRY(pool_new(r, row->analysis, row->architecture, &pool));
     pool_fill(r, row->analysis, run, &pool);
     ks_range_find(&(struct ks_range_place){r, row->analysis, ks_results_last(r, row->architecture)},
                   row->runs, run, row->range);
@@ -246,16 +250,12 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     row->noise = ks_noise_find(pool.runs * pool.checkpoints, pool.statistic[KS_KAPPA],
                                pool.kappa_f64, pool.limit);
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
-    KS_GO(ks_bootstrap_run(&bootstrap, &estimator, row->value));
-done:
-    ks_pool_free(&pool.arrays);
-    return status;
+    return ks_bootstrap_run(&bootstrap, &estimator, row->value);
 }
 
 static ks_status correlate(size_t n_groups, struct ks_summary_table *table)
 {
-    double *values = NULL;
-    ks_status status;
+    KS_OWNED double *values = NULL;
     size_t n = 0;
 
     if (n_groups > 1)
@@ -270,10 +270,8 @@ static ks_status correlate(size_t n_groups, struct ks_summary_table *table)
         values[table->n_rows + n++] = value[KS_RETURN].value;
     }
     table->ranked = n;
-    status = n < LEAST_RANKS ? KS_OK
-                             : ks_spearman(n, values, values + table->n_rows, &table->spearman);
-    free(values);
-    return status;
+    return n < LEAST_RANKS ? KS_OK
+                           : ks_spearman(n, values, values + table->n_rows, &table->spearman);
 }
 
 ks_status ks_summary_table(const struct ks_results *r, size_t resamples,
@@ -342,8 +340,7 @@ static void add_row(const struct ks_study *s, const struct ks_row *row, struct k
 ks_status ks_summary_print(const struct ks_results *r, const struct ks_summary_table *table,
                            FILE *out)
 {
-    struct ks_document d = {.n = 0};
-    ks_status status;
+    KS_CLEARED_BY(ks_document_clear) struct ks_document d = {.n = 0};
 
     ks_document_table(&d, "", KS_CELLS(ks_cell_name("architecture")));
     for (size_t c = 0; c < PRINTED; c++)
@@ -352,7 +349,5 @@ ks_status ks_summary_print(const struct ks_results *r, const struct ks_summary_t
                                                  : ks_column_name(printed[c].index)));
     for (size_t i = 0; i < table->n_rows; i++)
         add_row(r->study, &table->row[i], &d);
-    status = ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
-    ks_document_clear(&d);
-    return status;
+    return ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
 }

@@ -57,16 +57,12 @@ static const struct ks_row *find_row(const struct ks_tables *t, size_t architect
 /* The settings that a variant changes: "layers = 2; width = 8". The caller frees *text. */
 static ks_status list_changes(const struct ks_study_architecture *a, char **text)
 {
-    KS_TRY(ks_copy_string("", text));
-    for (size_t i = 0; i < a->n_own; i++) {
-        char *before = *text;
-        ks_status status = ks_print_string(text, "%s%s%s = %s", before, i ? "; " : "",
-                                           a->own[i].key, a->own[i].value);
+    size_t size;
+    FILE *out = open_memstream(text, &size);
 
-        free(before);
-        KS_TRY(status);
-    }
-    return KS_OK;
+    for (size_t i = 0; i < a->n_own && out; i++)
+        fprintf(out, "%s%s = %s", i ? "; " : "", a->own[i].key, a->own[i].value);
+    return ks_stream_close(out);
 }
 
 static ks_status fill_variants(const struct ks_tables *t, size_t i, struct ks_table *out)
@@ -75,21 +71,17 @@ static ks_status fill_variants(const struct ks_tables *t, size_t i, struct ks_ta
     const struct ks_row *row = &t->table->row[i],
                         *base = find_row(t, ks_study_base(t->r->study, row->architecture));
     const struct ks_study_architecture *a = ks_tables_architecture(t, i);
-    char *changes = NULL;
-    ks_status status;
+    KS_OWNED char *changes = NULL;
 
     if (!base)
         return KS_OK;
-    status = list_changes(a, &changes);
-    if (status == KS_OK)
-        ks_table_cells(out, KS_TEXT(a->name),
-                       KS_TEXT(t->r->study->architecture[base->architecture].name),
-                       KS_TEXT(changes));
-    for (size_t k = 0; status == KS_OK && k < sizeof columns / sizeof *columns; k++)
+    KS_TRY(list_changes(a, &changes));
+    ks_table_cells(out, KS_TEXT(a->name),
+                   KS_TEXT(t->r->study->architecture[base->architecture].name), KS_TEXT(changes));
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
         ks_table_cells(out, KS_NUMBER(row->value[columns[k]].value),
                        KS_NUMBER(base->value[columns[k]].value));
-    free(changes);
-    return status;
+    return KS_OK;
 }
 
 /* --- checkpoints.csv: a row per spectrum; returns.csv: a row per return --- */
@@ -152,10 +144,10 @@ static void add_spectrum(const struct ks_spectrum *s, size_t n, char *const *nam
 static ks_status fill_checkpoints(const struct ks_tables *t, struct ks_table *out)
 {
     const struct ks_results *r = t->r;
-    char **names = NULL;
+    KS_OWNED char **names = NULL;
     size_t n = 0;
-    ks_status status = find_statistics(r, &n, &names);
 
+    KS_TRY(find_statistics(r, &n, &names));
     for (size_t k = 0; k < n; k++)
         ks_table_column(out, names[k]);
     for (size_t run = 0; run < r->n_runs; run++)
@@ -171,8 +163,7 @@ static ks_status fill_checkpoints(const struct ks_tables *t, struct ks_table *ou
                                KS_NUMBER(return_at(r, &r->run[run], i, s)));
                 add_spectrum(s, n, names, out);
             }
-    free(names);
-    return status;
+    return KS_OK;
 }
 
 static ks_status fill_returns(const struct ks_tables *t, struct ks_table *out)
@@ -249,7 +240,7 @@ static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_tab
             return KS_OK;
     for (size_t k = 0; k < TAUS; k++)
         tau[k] = (double)k / (TAUS - 1);
-    KS_TRY(ks_profile(&profile, fraction, NULL));
+    KS_TRY(ks_profile(&profile, fraction));
     for (size_t k = 0; k < TAUS; k++)
         ks_table_cells(out, KS_TEXT(ks_tables_architecture(t, i)->name), KS_NUMBER(tau[k]),
                        KS_ESTIMATE(fraction[k]));
@@ -286,24 +277,21 @@ static ks_status fill_prediction(const struct ks_tables *t, struct ks_table *out
 static ks_status fill_conditions(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
     const size_t architecture = t->table->row[row].architecture;
-    const struct ks_conditions *of = &t->r->conditions[architecture];
-    char *text = NULL;
-    ks_status status;
+    const struct ks_comparability *of = &t->r->conditions[architecture];
+    KS_OWNED char *differs = NULL;
 
-    status = ks_conditions_print(t->r, architecture, t->r->study->n_architectures, &text);
-    if (status == KS_OK)
-        ks_table_cells(out, KS_TEXT(t->r->study->architecture[architecture].name),
-                       KS_TEXT(ks_tables_trained(t, row)),
-                       of->group > 0 ? KS_COUNT(of->group) : KS_NUMBER(NAN),
-                       KS_TEXT(*text ? text : "-"));
-    for (enum ks_condition c = 0; status == KS_OK && c < KS_CONDITION_PARAMETERS; c++) {
-        free(text);
-        status = ks_condition_print(of, c, &text);
-        if (status == KS_OK)
-            ks_table_cells(out, KS_TEXT(text));
+    KS_TRY(ks_conditions_print(t->r, architecture, t->r->study->n_architectures, &differs));
+    ks_table_cells(out, KS_TEXT(t->r->study->architecture[architecture].name),
+                   KS_TEXT(ks_tables_architecture(t, row)->elsewhere ? "elsewhere" : "here"),
+                   of->group > 0 ? KS_COUNT(of->group) : KS_NUMBER(NAN),
+                   KS_TEXT(*differs ? differs : "-"));
+    for (enum ks_condition c = 0; c < KS_CONDITION_PARAMETERS; c++) {
+        KS_OWNED char *text = NULL;
+
+        KS_TRY(ks_condition_print(of, c, &text));
+        ks_table_cells(out, KS_TEXT(text));
     }
-    free(text);
-    return status;
+    return KS_OK;
 }
 
 /* --- all tables --- */
@@ -403,6 +391,11 @@ const struct ks_table_file ks_table_files[] = {
     {NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
+static void clear(struct ks_tables *t)
+{
+    ks_comparison_clear(&t->comparison);
+}
+
 static ks_status fill(const struct ks_tables *t, const struct ks_table_file *file,
                       struct ks_table *out)
 {
@@ -424,34 +417,29 @@ static ks_status fill(const struct ks_tables *t, const struct ks_table_file *fil
 static ks_status write_file(const struct ks_tables *t, const struct ks_table_file *file,
                             bool drawn[KS_PLOTS])
 {
-    struct ks_table table = {0};
-    ks_status status = fill(t, file, &table);
+    KS_CLEARED_BY(ks_table_free) struct ks_table table = {0};
 
-    if (status == KS_OK)
-        status = ks_table_write(&table, t->r->dir, file->name);
-    for (size_t i = 0; status == KS_OK && i < KS_PLOTS; i++)
+    KS_TRY(fill(t, file, &table));
+    KS_TRY(ks_table_write(&table, t->r->dir, file->name));
+    for (size_t i = 0; i < KS_PLOTS; i++)
         if (strcmp(ks_plots[i].table, file->name) == 0)
             drawn[i] = ks_plot_has_data(&ks_plots[i], &table);
-    ks_table_free(&table);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_table *table,
                           size_t resamples)
 {
-    struct ks_tables tables = {results, table, {0}, resamples};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(clear) struct ks_tables tables = {results, table, {0}, resamples};
 
-    KS_GO(ks_folder_make("%s/tables", results->dir));
-    KS_GO(ks_comparison_new(results, resamples, &tables.comparison));
-    KS_GO(ks_correlations_find(&tables.comparison, &table->correlations));
-    KS_GO(ks_prediction_find(results, &table->prediction));
-    KS_GO(ks_theorems_find(results, &table->theorems));
+    KS_TRY(ks_folder_make("%s/tables", results->dir));
+    KS_TRY(ks_comparison_new(results, resamples, &tables.comparison));
+    KS_TRY(ks_correlations_find(&tables.comparison, &table->correlations));
+    KS_TRY(ks_prediction_find(results, &table->prediction));
+    KS_TRY(ks_theorems_find(results, &table->theorems));
     for (const struct ks_table_file *file = ks_table_files; file->name; file++)
-        KS_GO(write_file(&tables, file, table->drawn));
-done:
-    ks_pool_free(&tables.comparison.pool);
-    return status;
+        KS_TRY(write_file(&tables, file, table->drawn));
+    return KS_OK;
 }
 
 void ks_summary_clear(struct ks_summary_table *table)

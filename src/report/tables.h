@@ -44,9 +44,6 @@ const struct ks_study_architecture *ks_tables_architecture(const struct ks_table
     KS_TEXT((a)->name), KS_TEXT((a)->normalization), KS_COUNT((a)->weight_normalization),          \
         KS_TEXT((a)->loss)
 
-/* "here" or "elsewhere": where the runs of a row were trained. */
-const char *ks_tables_trained(const struct ks_tables *t, size_t row);
-
 /* The run whose spectra are drawn: the first aggregated one that has its last spectrum, else the
  * first one. And the last spectrum of it in an analysis; NULL if that analysis failed. */
 const struct ks_result *ks_tables_run(const struct ks_tables *t, size_t row);
@@ -63,7 +60,7 @@ size_t ks_tables_paper_curve(const struct ks_tables *t);
 
 /* A number of every run of an architecture at some steps, and the IQM over the runs. */
 struct ks_series {
-    struct ks_pool pool; /* the arrays. The caller frees it */
+    struct ks_pool pool; /* the arrays. Owned */
     size_t runs, steps;
     double *step, *value;      /* [steps], [runs, steps]; NaN: missing */
     struct ks_estimate *curve; /* [steps] */
@@ -71,6 +68,7 @@ struct ks_series {
 /* Room for `runs` and `steps`; the caller fills step and value, and may lower `steps`. Then values
  * of ks_series_aggregate go to `curve`. */
 ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *series);
+void ks_series_clear(struct ks_series *series);
 ks_status ks_series_aggregate(struct ks_series *series, size_t resamples);
 
 /* curve_tables.c: numbers over training, or at its end, with intervals over seeds. */

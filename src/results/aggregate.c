@@ -24,15 +24,13 @@ double ks_iqm(size_t n, double *values)
     return sum / (double)(n - 2 * cut);
 }
 
-double ks_iqm_drop(size_t n, double *values, size_t *dropped)
+double ks_iqm_drop(size_t n, double *values)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++)
         if (!isnan(values[i]))
             values[kept++] = values[i];
-    if (dropped)
-        *dropped += n - kept;
     return ks_iqm(kept, values);
 }
 
@@ -135,6 +133,11 @@ static ks_status slot_new(size_t runs, const struct ks_estimator *estimator, str
     return ks_pool_alloc(&slot->pool, estimator->outputs, sizeof *slot->out, &slot->out);
 }
 
+static void slot_clear(struct slot *slot)
+{
+    ks_pool_free(&slot->pool);
+}
+
 /* Evaluates all resamples in parallel into values [outputs, resamples]. */
 static ks_status resample(const struct ks_bootstrap *bootstrap,
                           const struct ks_estimator *estimator, double *values)
@@ -169,26 +172,22 @@ ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
                            const struct ks_estimator *estimator, struct ks_estimate *estimates)
 {
     size_t runs = ks_bootstrap_runs(bootstrap), outputs = estimator->outputs;
-    ks_status status = KS_OK;
-    struct slot slot = {0};
-    double *values = NULL;
+    KS_CLEARED_BY(slot_clear) struct slot slot = {0};
+    KS_OWNED double *values = NULL;
 
-    KS_GO(slot_new(runs, estimator, &slot));
+    KS_TRY(slot_new(runs, estimator, &slot));
     for (size_t i = 0; i < runs; i++)
         slot.index[i] = i;
     estimator->evaluate(estimator->data, slot.index, slot.work, slot.out);
     for (size_t k = 0; k < outputs; k++)
         estimates[k] = (struct ks_estimate){slot.out[k], {NAN, NAN}};
     if (!has_interval(bootstrap))
-        goto done;
-    KS_GO(ks_alloc(outputs * bootstrap->resamples, sizeof *values, &values));
-    KS_GO(resample(bootstrap, estimator, values));
+        return KS_OK;
+    KS_TRY(ks_alloc(outputs * bootstrap->resamples, sizeof *values, &values));
+    KS_TRY(resample(bootstrap, estimator, values));
     for (size_t k = 0; k < outputs; k++)
         set_interval(bootstrap, values + k * bootstrap->resamples, &estimates[k]);
-done:
-    free(values);
-    ks_pool_free(&slot.pool);
-    return status;
+    return KS_OK;
 }
 
 /* --- the IQM at each step and the area under it --- */
@@ -224,6 +223,11 @@ static ks_status curve_new(const struct ks_scores *s, size_t runs, struct curve 
         qsort(order, runs, sizeof *order, ks_ascending);
     }
     return KS_OK;
+}
+
+static void curve_clear(struct curve *curve)
+{
+    ks_pool_free(&curve->pool);
 }
 
 /* The IQM of `n` values in ascending order, each of which occurs count[run] times. */
@@ -268,20 +272,16 @@ ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_
 {
     struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, scores->strata,
                                      scores->runs};
-    struct curve data = {0};
+    KS_CLEARED_BY(curve_clear) struct curve data = {0};
     struct ks_estimator estimator = {scores->steps + 1, ks_bootstrap_runs(&bootstrap), &data,
                                      evaluate_curve};
-    struct ks_estimate *estimates = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED struct ks_estimate *estimates = NULL;
 
-    KS_GO(curve_new(scores, ks_bootstrap_runs(&bootstrap), &data));
-    KS_GO(ks_alloc(scores->steps + 1, sizeof *estimates, &estimates));
-    KS_GO(ks_bootstrap_run(&bootstrap, &estimator, estimates));
+    KS_TRY(curve_new(scores, ks_bootstrap_runs(&bootstrap), &data));
+    KS_TRY(ks_alloc(scores->steps + 1, sizeof *estimates, &estimates));
+    KS_TRY(ks_bootstrap_run(&bootstrap, &estimator, estimates));
     memcpy(curve, estimates, scores->steps * sizeof *curve);
     if (area)
         *area = estimates[scores->steps];
-done:
-    free(estimates);
-    ks_pool_free(&data.pool);
-    return status;
+    return KS_OK;
 }

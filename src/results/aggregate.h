@@ -16,8 +16,8 @@
 /* Interquartile mean: sorts `values`, drops floor(n/4) from each end and returns the mean of the
  * rest. Infinite values sort to the ends; a NaN or n = 0 gives NaN. */
 double ks_iqm(size_t n, double *values);
-/* The interquartile mean without the NaNs; their number is added to *dropped (may be NULL). */
-double ks_iqm_drop(size_t n, double *values, size_t *dropped);
+/* The interquartile mean without the NaNs. */
+double ks_iqm_drop(size_t n, double *values);
 
 /* Quantile q of ascending values, with linear interpolation: h = (n - 1) q. */
 double ks_quantile(size_t n, const double *sorted, double q);

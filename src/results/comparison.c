@@ -63,8 +63,8 @@ ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, s
     struct pair pair = {x, y, 0};
     struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, 2 * x->tasks, NULL};
     const struct ks_estimator statistic = {1, 0, &pair, evaluate_pair};
-    size_t n_y, *runs = NULL;
-    ks_status status;
+    KS_OWNED size_t *runs = NULL;
+    size_t n_y;
 
     assert(x->tasks == y->tasks);
     KS_TRY(check_sample(x, &pair.n_x));
@@ -73,59 +73,36 @@ ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, s
     memcpy(runs, x->runs, x->tasks * sizeof *runs);
     memcpy(runs + x->tasks, y->runs, x->tasks * sizeof *runs);
     bootstrap.runs = runs;
-    status = ks_bootstrap_run(&bootstrap, &statistic, probability);
-    free(runs);
-    return status;
+    return ks_bootstrap_run(&bootstrap, &statistic, probability);
 }
 
 /* --- profiles --- */
 
-/* out [2, n]: fractions of runs, then fractions of tasks. */
 static void evaluate_profile(const void *data, const size_t *index, double *work, double *out)
 {
     const struct ks_profile *p = data;
     size_t runs = 0;
 
     (void)work;
-    memset(out, 0, 2 * p->n * sizeof *out);
-    for (size_t m = 0; m < p->scores.tasks; m++) {
-        double sum = 0;
-
-        for (size_t i = 0; i < p->scores.runs[m]; i++, runs++) {
-            double value = p->scores.value[index[runs]];
-
-            sum += value;
-            for (size_t k = 0; k < p->n; k++)
-                out[k] += value > p->tau[k];
-        }
-        for (size_t k = 0; k < p->n; k++)
-            out[p->n + k] += sum / (double)p->scores.runs[m] > p->tau[k];
-    }
+    for (size_t m = 0; m < p->scores.tasks; m++)
+        runs += p->scores.runs[m];
     for (size_t k = 0; k < p->n; k++) {
+        out[k] = 0;
+        for (size_t i = 0; i < runs; i++)
+            out[k] += p->scores.value[index[i]] > p->tau[k];
         out[k] /= (double)runs;
-        out[p->n + k] /= (double)p->scores.tasks;
     }
 }
 
-ks_status ks_profile(const struct ks_profile *p, struct ks_estimate *runs,
-                     struct ks_estimate *means)
+ks_status ks_profile(const struct ks_profile *p, struct ks_estimate *fraction)
 {
     const struct ks_bootstrap bootstrap = {p->resamples, p->seed, KS_BOOTSTRAP_LEVEL,
                                            p->scores.tasks, p->scores.runs};
-    const struct ks_estimator statistic = {2 * p->n, 0, p, evaluate_profile};
-    struct ks_estimate *both = NULL;
-    ks_status status = KS_OK;
+    const struct ks_estimator statistic = {p->n, 0, p, evaluate_profile};
     size_t n;
 
     KS_TRY(check_sample(&p->scores, &n));
-    KS_GO(ks_alloc(2 * p->n, sizeof *both, &both));
-    KS_GO(ks_bootstrap_run(&bootstrap, &statistic, both));
-    memcpy(runs, both, p->n * sizeof *runs);
-    if (means)
-        memcpy(means, both + p->n, p->n * sizeof *means);
-done:
-    free(both);
-    return status;
+    return ks_bootstrap_run(&bootstrap, &statistic, fraction);
 }
 
 /* --- the runs that are compared --- */
@@ -159,6 +136,11 @@ ks_status ks_comparison_begin(const struct ks_results *r, size_t resamples, stru
     *c = (struct ks_comparison){.results = r, .resamples = resamples};
     KS_TRY(ks_pool_alloc(&c->pool, r->n_runs, sizeof(const struct ks_result *), &c->run));
     return ks_pool_alloc(&c->pool, r->n_runs, sizeof *c->last, &c->last);
+}
+
+void ks_comparison_clear(struct ks_comparison *c)
+{
+    ks_pool_free(&c->pool);
 }
 
 void ks_comparison_add(struct ks_comparison *c, size_t architecture, size_t n,

@@ -36,10 +36,8 @@ struct ks_profile {
 };
 
 /* For each threshold tau (Agarwal et al. 2021, section 4.2): the fraction of all runs of all tasks
- * with a score above tau into runs [n], and the fraction of tasks whose mean score is above tau
- * into means [n] (may be NULL), with 90% intervals. Fails as ks_improvement does. */
-ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *runs,
-                     struct ks_estimate *means);
+ * with a score above tau into fraction [n], with 90% intervals. Fails as ks_improvement does. */
+ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *fraction);
 
 /* The architectures that are compared, and their runs. */
 struct ks_comparison {
@@ -51,10 +49,10 @@ struct ks_comparison {
     double *last; /* [runs of all] returns at the last evaluation that all runs have */
     size_t resamples;
 };
-/* Makes a comparison of no architectures. The caller frees `pool`, also after a failure. KS_MEMORY.
- */
+/* Makes a comparison of no architectures. The caller clears it, also after a failure. KS_MEMORY. */
 ks_status ks_comparison_begin(const struct ks_results *results, size_t resamples,
                               struct ks_comparison *comparison);
+void ks_comparison_clear(struct ks_comparison *comparison);
 /* Adds an architecture, with its n runs that are to be compared. */
 void ks_comparison_add(struct ks_comparison *comparison, size_t architecture, size_t n,
                        const struct ks_result *const *run);

@@ -74,23 +74,18 @@ static ks_status warn_elsewhere(struct ks_results *r, const struct ks_result *ru
 {
     const struct ks_study *s = r->study;
     size_t first = 0, missing = count_missing_spectra(r, run, analysis, &first);
-    char *folder = NULL, *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *folder = NULL, *path = NULL;
 
     if (missing == 0)
         return KS_OK;
-    KS_GO(ks_study_run_folder(s, run->architecture, run->seed, &folder));
-    KS_GO(ks_study_output(&s->analysis[analysis], folder, s->checkpoint[first], KS_STUDY_SPECTRUM,
-                          &path));
-    status = ks_results_warn(
-        r,
-        "%s/%s: missing: %zu of %zu spectra of this run are left out as failed "
-        "analyses",
-        r->dir, path, missing, ks_study_asked_checkpoints(s, analysis, run->architecture));
-done:
-    free(folder);
-    free(path);
-    return status;
+    KS_TRY(ks_study_run_folder(s, run->architecture, run->seed, &folder));
+    KS_TRY(ks_study_output(&s->analysis[analysis], folder, s->checkpoint[first], KS_STUDY_SPECTRUM,
+                           &path));
+    return ks_results_warn(r,
+                           "%s/%s: missing: %zu of %zu spectra of this run are left out as failed "
+                           "analyses",
+                           r->dir, path, missing,
+                           ks_study_asked_checkpoints(s, analysis, run->architecture));
 }
 
 static ks_status warn_spectra(struct ks_results *r, const struct ks_result *run)
@@ -234,9 +229,8 @@ static ks_status warn_incomplete(struct ks_results *r)
 {
     const struct ks_study *s = r->study;
     size_t incomplete = 0, all = 0, least = s->n_seeds, most = 0, size, few = 0, many = 0;
-    char *list = NULL;
+    KS_OWNED char *list = NULL;
     FILE *out = open_memstream(&list, &size);
-    ks_status status;
 
     if (!out)
         return ks_stream_close(out);
@@ -257,16 +251,15 @@ static ks_status warn_incomplete(struct ks_results *r)
     }
     if (least < most)
         fprintf(out, ". The architectures have unequal numbers of seeds, %zu to %zu", least, most);
-    status = ks_stream_close(out);
-    if (status == KS_OK && incomplete > 0)
-        status = ks_results_warn(r, "%zu of %zu runs are not complete and left out%s", incomplete,
-                                 all, list);
-    else if (status == KS_OK && least < most)
-        status = ks_results_warn(
+    KS_TRY(ks_stream_close(out));
+    if (incomplete > 0)
+        return ks_results_warn(r, "%zu of %zu runs are not complete and left out%s", incomplete,
+                               all, list);
+    if (least < most)
+        return ks_results_warn(
             r, "the architectures have unequal numbers of seeds, from %zu (%s) to %zu (%s)", least,
             s->architecture[few].name, most, s->architecture[many].name);
-    free(list);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_results_judge(struct ks_results *r)

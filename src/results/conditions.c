@@ -34,8 +34,8 @@ static const char *const attributes[KS_CONDITIONS] = {
 
 static const char NOT_SAID[] = "not said";
 
-static struct ks_conditions *conditions_of(const struct ks_results *r, size_t analysis,
-                                           size_t architecture)
+static struct ks_comparability *conditions_of(const struct ks_results *r, size_t analysis,
+                                              size_t architecture)
 {
     return &r->conditions[analysis * r->study->n_architectures + architecture];
 }
@@ -92,7 +92,7 @@ static bool are_equal(const struct ks_condition_values *a, const struct ks_condi
     return equal;
 }
 
-static ks_status take_value(struct ks_conditions *of, enum ks_condition c, const char *value)
+static ks_status take_value(struct ks_comparability *of, enum ks_condition c, const char *value)
 {
     struct ks_condition_values *v = &of->value[c];
 
@@ -129,19 +129,16 @@ static bool has_fresh_minibatches(const struct ks_results *r, const struct ks_re
 
 /* What a spectrum says, except for what is known of its run. */
 static ks_status read_spectrum(const struct ks_spectrum *s, bool here, bool fresh,
-                               struct ks_conditions *of)
+                               struct ks_comparability *of)
 {
     for (enum ks_condition c = 0; c < KS_CONDITIONS; c++) {
         const char *known = here ? known_here(c) : NULL;
-        char *said = NULL;
-        ks_status status = print_value(s, c, &said);
+        KS_OWNED char *said = NULL;
 
-        if (!known && c == KS_CONDITION_KIND && fresh && said && strcmp(said, "fixed") == 0)
+        KS_TRY(print_value(s, c, &said));
+        if (!known && c == KS_CONDITION_KIND && fresh && strcmp(said, "fixed") == 0)
             known = "fresh";
-        if (status == KS_OK)
-            status = take_value(of, c, known ? known : said);
-        free(said);
-        KS_TRY(status);
+        KS_TRY(take_value(of, c, known ? known : said));
     }
     return KS_OK;
 }
@@ -153,7 +150,7 @@ static ks_status read_conditions(struct ks_results *r, size_t architecture)
     const size_t n = ks_results_runs(r, architecture, run);
 
     for (size_t a = 0; a < r->study->n_analyses; a++) {
-        struct ks_conditions *of = conditions_of(r, a, architecture);
+        struct ks_comparability *of = conditions_of(r, a, architecture);
 
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < r->study->n_checkpoints; k++) {
@@ -182,21 +179,18 @@ static bool have_loss(const struct ks_condition_values *of, const char *loss)
 /* Factors whose loss the spectra contradict are not used. */
 static ks_status check_factors(struct ks_results *r, struct ks_study_architecture *a)
 {
-    const struct ks_conditions *of = &r->conditions[a - r->study->architecture];
-    char *losses = NULL;
-    ks_status status;
+    const struct ks_comparability *of = &r->conditions[a - r->study->architecture];
+    KS_OWNED char *losses = NULL;
 
     if (!a->has_factors || have_loss(&of->value[KS_CONDITION_LOSS], a->loss))
         return KS_OK;
-    status = ks_condition_print(of, KS_CONDITION_LOSS, &losses);
-    if (status == KS_OK)
-        status = ks_results_warn(
-            r, "%s: its factors are not used: they say %s, the loss of its spectra is %s", a->name,
-            a->loss, losses);
-    free(losses);
+    KS_TRY(ks_condition_print(of, KS_CONDITION_LOSS, &losses));
+    KS_TRY(ks_results_warn(
+        r, "%s: its factors are not used: they say %s, the loss of its spectra is %s", a->name,
+        a->loss, losses));
     a->has_factors = a->weight_normalization = false;
     a->normalization = a->loss = "other";
-    return status;
+    return KS_OK;
 }
 
 /* --- groups --- */
@@ -308,7 +302,7 @@ static void find_differences(struct ks_results *r, size_t a)
 {
     for (size_t k = 0; k < r->study->n_analyses; k++)
         for (enum ks_condition c = 0; c < KS_CONDITIONS; c++) {
-            struct ks_conditions *of = conditions_of(r, k, a);
+            struct ks_comparability *of = conditions_of(r, k, a);
 
             if (r->conditions[a].group > 1 && !agrees(r, a, 1, k, c))
                 of->differs[c] = true;
@@ -368,7 +362,7 @@ static void print_values(const struct ks_condition_values *v, FILE *out)
         fprintf(out, "%s%s", i > 0 ? " and " : "", v->list[i]);
 }
 
-ks_status ks_condition_print(const struct ks_conditions *of, enum ks_condition c, char **text)
+ks_status ks_condition_print(const struct ks_comparability *of, enum ks_condition c, char **text)
 {
     size_t size;
     FILE *out = open_memstream(text, &size);
@@ -400,7 +394,7 @@ ks_status ks_conditions_print(const struct ks_results *r, size_t architecture, s
 
     for (enum ks_condition c = 0; out && c < KS_CONDITIONS; c++)
         for (size_t k = 0; k < r->study->n_analyses; k++) {
-            const struct ks_conditions *of = conditions_of(r, k, architecture);
+            const struct ks_comparability *of = conditions_of(r, k, architecture);
 
             if (!of->differs[c])
                 continue;

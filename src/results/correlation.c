@@ -55,12 +55,12 @@ static double dot(size_t n, const double *x, const double *y)
 
 ks_status ks_spearman(size_t n, const double *x, const double *y, double *correlation)
 {
-    double *rank = NULL, product;
+    KS_OWNED double *rank = NULL;
+    double product;
 
     KS_TRY(ks_alloc(2 * n, sizeof *rank, &rank));
     product = centre_ranks(n, x, rank) * centre_ranks(n, y, rank + n);
     *correlation = product > 0 ? dot(n, rank, rank + n) / sqrt(product) : NAN;
-    free(rank);
     return KS_OK;
 }
 
@@ -76,10 +76,10 @@ static void find_points(const struct ks_points *p, const size_t *index, double *
 
         for (size_t i = 0; i < n; i++)
             memcpy(work + i * p->width, p->x + index[i] * p->width, p->width * sizeof *work);
-        x[m] = ks_iqm_drop(n * p->width, work, NULL);
+        x[m] = ks_iqm_drop(n * p->width, work);
         for (size_t i = 0; i < n; i++)
             work[i] = p->y[index[i]];
-        y[m] = ks_iqm_drop(n, work, NULL);
+        y[m] = ks_iqm_drop(n, work);
         index += n;
     }
 }
@@ -135,21 +135,18 @@ ks_status ks_spearman_points(const struct ks_points *p, size_t resamples, uint64
 
 ks_status ks_points_find(const struct ks_points *p, double *x, double *y)
 {
-    double *work = NULL;
-    size_t *index = NULL, n = 0;
-    ks_status status = KS_OK;
+    KS_OWNED double *work = NULL;
+    KS_OWNED size_t *index = NULL;
+    size_t n = 0;
 
     for (size_t m = 0; m < p->architectures; m++)
         n += p->runs[m];
-    KS_GO(ks_alloc(n, sizeof *index, &index));
-    KS_GO(ks_alloc(widest(p), sizeof *work, &work));
+    KS_TRY(ks_alloc(n, sizeof *index, &index));
+    KS_TRY(ks_alloc(widest(p), sizeof *work, &work));
     for (size_t i = 0; i < n; i++)
         index[i] = i;
     find_points(p, index, work, x, y);
-done:
-    free(work);
-    free(index);
-    return status;
+    return KS_OK;
 }
 
 /* --- the permutation test --- */
@@ -189,14 +186,13 @@ ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, ui
     const size_t n = pairs->n;
     bool exact = n <= KS_EXACT_PERMUTED;
     size_t trials = exact ? factorial(n) : permutations, hits = 0;
-    double *rank = NULL, least;
+    KS_OWNED double *rank = NULL;
+    double least;
 
     *p = (struct ks_p_value){NAN, 0, exact};
     KS_TRY(ks_alloc(3 * n, sizeof *rank, &rank));
-    if (n < LEAST_POINTS || !set_ranks(n, pairs->x, rank) || !set_ranks(n, pairs->y, rank + n)) {
-        free(rank);
+    if (n < LEAST_POINTS || !set_ranks(n, pairs->x, rank) || !set_ranks(n, pairs->y, rank + n))
         return KS_OK;
-    }
     least = fabs(dot(n, rank, rank + n)) - TIE;
     for (size_t b = 0; b < trials; b++) {
         memcpy(rank + 2 * n, rank + n, n * sizeof *rank);
@@ -206,7 +202,6 @@ ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, ui
             ks_permute_at_random(n, seed, (uint64_t)b * (n - 1), rank + 2 * n);
         hits += fabs(dot(n, rank, rank + 2 * n)) >= least;
     }
-    free(rank);
     p->trials = trials;
     p->p = (double)(hits + !exact) / (double)(trials + !exact);
     return KS_OK;
@@ -329,10 +324,10 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c,
 {
     size_t resamples = c->resamples < KS_PROFILE_RESAMPLES ? c->resamples : KS_PROFILE_RESAMPLES;
     struct ks_points points = {.architectures = c->n, .runs = c->runs, .y = c->last};
-    double *x = NULL, at_x[KS_STUDY_ARCHITECTURES] = {0}, at_y[KS_STUDY_ARCHITECTURES] = {0};
+    KS_OWNED double *x = NULL;
+    double at_x[KS_STUDY_ARCHITECTURES] = {0}, at_y[KS_STUDY_ARCHITECTURES] = {0};
     const struct ks_results *r = c->results;
     struct ks_p_value p;
-    ks_status status = KS_OK;
 
     *out = (struct ks_correlation){.analysis = analyses->index[0],
                                    .statistic = statistic,
@@ -340,19 +335,17 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c,
                                    .p = NAN};
     if (r->n_groups > 1) /* a mixture of spectra that are not comparable */
         return KS_OK;
-    KS_GO(ks_alloc(r->n_runs * r->study->n_checkpoints, sizeof *x, &x));
+    KS_TRY(ks_alloc(r->n_runs * r->study->n_checkpoints, sizeof *x, &x));
     points.width = fill_values(c, analyses, statistic, x);
     points.x = x;
-    KS_GO(ks_points_find(&points, out->x, out->y));
+    KS_TRY(ks_points_find(&points, out->x, out->y));
     out->n = keep_points(c->n, out->x, out->y, at_x, at_y);
     if (out->n == 0)
-        goto done;
-    KS_GO(ks_spearman_points(&points, resamples, 0, &out->spearman));
-    KS_GO(ks_spearman_test(&(struct ks_pairs){out->n, at_x, at_y}, KS_PERMUTATIONS, 0, &p));
+        return KS_OK;
+    KS_TRY(ks_spearman_points(&points, resamples, 0, &out->spearman));
+    KS_TRY(ks_spearman_test(&(struct ks_pairs){out->n, at_x, at_y}, KS_PERMUTATIONS, 0, &p));
     out->p = p.p;
-done:
-    free(x);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_correlations_find(const struct ks_comparison *c, struct ks_correlations *found)
@@ -390,7 +383,7 @@ struct entry {
 
 ks_status ks_holm(size_t n, const double *p, double *adjusted)
 {
-    struct entry *sorted = NULL;
+    KS_OWNED struct entry *sorted = NULL;
     size_t tests = 0;
     double largest = 0;
 
@@ -405,7 +398,6 @@ ks_status ks_holm(size_t n, const double *p, double *adjusted)
         largest = fmax(largest, fmin(1, (double)(tests - i) * sorted[i].p));
         adjusted[sorted[i].index] = largest;
     }
-    free(sorted);
     return KS_OK;
 }
 

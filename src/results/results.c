@@ -74,29 +74,26 @@ const char *ks_results_operator(const struct ks_spectrum *s)
 ks_status ks_results_path(const struct ks_results *r, const struct ks_result *run, const char *name,
                           char **path)
 {
-    char *folder = NULL;
-    ks_status status = ks_study_run_folder(r->study, run->architecture, run->seed, &folder);
+    KS_OWNED char *folder = NULL;
 
+    *path = NULL;
+    KS_TRY(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
     if (strcmp(name, "progress.csv") == 0 && r->study->architecture[run->architecture].elsewhere)
         name = KS_ELSEWHERE_RETURNS; /* may have metrics beside the returns */
-    *path = NULL;
-    if (status == KS_OK)
-        status = ks_print_string(path, "%s/%s/%s", r->dir, folder, name);
-    free(folder);
-    return status;
+    return ks_print_string(path, "%s/%s/%s", r->dir, folder, name);
 }
 
 ks_status ks_results_progress(const struct ks_results *r, const struct ks_result *run,
                               struct ks_csv **csv)
 {
-    char *path = NULL;
-    ks_status status = ks_results_path(r, run, "progress.csv", &path);
+    KS_OWNED char *path = NULL;
+    ks_status status = KS_OK;
 
     *csv = NULL;
-    if (status == KS_OK && ks_path_exists(path))
+    KS_TRY(ks_results_path(r, run, "progress.csv", &path));
+    if (ks_path_exists(path))
         status = r->study->architecture[run->architecture].elsewhere ? ks_elsewhere_table(path, csv)
                                                                      : ks_csv_read(path, true, csv);
-    free(path);
     return status == KS_FORMAT || status == KS_IO ? KS_OK : status;
 }
 
@@ -131,33 +128,29 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
     const struct ks_study_spectrum id = {run->architecture, run->seed, analysis,
                                          s->checkpoint[checkpoint]};
     struct ks_spectrum **spectrum = &run->spectrum[analysis * s->n_checkpoints + checkpoint];
-    char *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *path = NULL;
 
     KS_TRY(ks_study_output(&s->analysis[analysis], folder, id.step, KS_STUDY_SPECTRUM, &path));
-    if (ks_path_exists(path))
-        status = ks_study_read_spectrum(s, &id, path, spectrum);
-    if (*spectrum)
-        drop_densities(*spectrum);
-    free(path);
-    return status;
+    if (!ks_path_exists(path))
+        return KS_OK;
+    KS_TRY(ks_study_read_spectrum(s, &id, path, spectrum));
+    drop_densities(*spectrum);
+    return KS_OK;
 }
 
 static ks_status warn_changes(struct ks_results *r, const char *relative, size_t architecture,
                               size_t seed)
 {
-    ks_status status = KS_OK;
-    char *changes;
+    KS_OWNED char *changes = NULL;
 
     KS_TRY(ks_changes_read(r->dir, relative, &changes));
-    if (*changes)
-        status = ks_results_warn(
-            r,
-            "%s, seed %zu: the run was resumed under other conditions, so it does not equal an "
-            "uninterrupted run bit for bit: %s",
-            r->study->architecture[architecture].name, r->study->seed[seed], changes);
-    free(changes);
-    return status;
+    if (!*changes)
+        return KS_OK;
+    return ks_results_warn(
+        r,
+        "%s, seed %zu: the run was resumed under other conditions, so it does not equal an "
+        "uninterrupted run bit for bit: %s",
+        r->study->architecture[architecture].name, r->study->seed[seed], changes);
 }
 
 /* A run with results has a run.json that says how far it is. */
@@ -181,61 +174,51 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
     struct ks_result *run = &r->run[architecture * s->n_seeds + seed];
     struct ks_study_run id = {architecture, seed, "return_mean", false};
     struct ks_study_run_state state;
-    char *relative = NULL, *folder = NULL;
+    KS_OWNED char *relative = NULL, *folder = NULL;
     bool malformed;
-    ks_status status = KS_OK;
 
     run->architecture = architecture;
     run->seed = seed;
     run->exists = ks_study_has_run(s, architecture, seed);
-    KS_GO(ks_pool_alloc(&r->pool, s->n_analyses * s->n_checkpoints, sizeof(struct ks_spectrum *),
-                        &run->spectrum));
-    KS_GO(ks_pool_alloc(&r->pool, s->n_evaluations, sizeof *run->returns, &run->returns));
+    KS_TRY(ks_pool_alloc(&r->pool, s->n_analyses * s->n_checkpoints, sizeof(struct ks_spectrum *),
+                         &run->spectrum));
+    KS_TRY(ks_pool_alloc(&r->pool, s->n_evaluations, sizeof *run->returns, &run->returns));
     for (size_t k = 0; k < s->n_evaluations; k++)
         run->returns[k] = NAN;
-    KS_GO(ks_study_run_folder(s, architecture, seed, &relative));
-    KS_GO(ks_print_string(&folder, "%s/%s", r->dir, relative));
+    KS_TRY(ks_study_run_folder(s, architecture, seed, &relative));
+    KS_TRY(ks_print_string(&folder, "%s/%s", r->dir, relative));
     for (size_t k = 0; k < s->n_analyses; k++)
         for (size_t i = 0; i < s->n_checkpoints; i++)
             if (ks_study_has_checkpoint(s, (struct ks_study_place){architecture, seed, i}))
-                KS_GO(read_spectrum(r, run, folder, k, i));
+                KS_TRY(read_spectrum(r, run, folder, k, i));
     if (s->architecture[architecture].elsewhere) {
         run->is_over = true;
     } else {
-        KS_GO(ks_study_run_state(r->dir, relative, &state));
-        KS_GO(expect_state(s, run, folder, &state));
+        KS_TRY(ks_study_run_state(r->dir, relative, &state));
+        KS_TRY(expect_state(s, run, folder, &state));
         memcpy(run->began, state.began, sizeof run->began);
         id.is_over = run->is_over = ks_study_run_is_over(s, &state);
-        KS_GO(warn_changes(r, relative, architecture, seed));
+        KS_TRY(warn_changes(r, relative, architecture, seed));
     }
-    KS_GO(ks_returns_read(s, id, folder, run->returns, &malformed));
-    if (malformed) /* the run has no returns */
-        status = ks_results_warn(r, "%s", ks_error_text());
-done:
-    free(relative);
-    free(folder);
-    return status;
+    KS_TRY(ks_returns_read(s, id, folder, run->returns, &malformed));
+    return malformed ? ks_results_warn(r, "%s", ks_error_text()) : KS_OK; /* it has no returns */
 }
 
 /* `first`: the first architecture of group 1. */
 static ks_status warn_condition(struct ks_results *r, size_t architecture, size_t first)
 {
     const struct ks_study_architecture *all = r->study->architecture;
-    const struct ks_conditions *c = &r->conditions[architecture];
+    const struct ks_comparability *c = &r->conditions[architecture];
     const char *name = all[architecture].name;
-    char *text = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *text = NULL;
 
     if (!c->mixed && c->group <= 1)
         return KS_OK;
-    KS_GO(
+    KS_TRY(
         ks_conditions_print(r, architecture, c->mixed ? r->study->n_architectures : first, &text));
-    status = c->mixed ? ks_results_warn(r, "%s: its own spectra are not comparable: %s", name, text)
-                      : ks_results_warn(r, "%s: not comparable with %s: %s", name, all[first].name,
-                                        text);
-done:
-    free(text);
-    return status;
+    return c->mixed
+               ? ks_results_warn(r, "%s: its own spectra are not comparable: %s", name, text)
+               : ks_results_warn(r, "%s: not comparable with %s: %s", name, all[first].name, text);
 }
 
 static ks_status warn_conditions(struct ks_results *r)
@@ -276,32 +259,28 @@ static ks_status read_all(struct ks_results *r)
 
 ks_status ks_results_read(const char *dir, struct ks_study *study, struct ks_results **out)
 {
-    struct ks_results *r = NULL;
-    char *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_results_free) struct ks_results *r = NULL;
+    KS_OWNED char *path = NULL;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *r, &r));
-    KS_GO(ks_copy_string(dir, &r->dir));
-    KS_GO(ks_print_string(&path, "%s/study.study", dir));
+    KS_TRY(ks_alloc(1, sizeof *r, &r));
+    KS_TRY(ks_copy_string(dir, &r->dir));
+    KS_TRY(ks_print_string(&path, "%s/study.study", dir));
     if (!study)
-        KS_GO(ks_study_read(path, KS_STUDY_SHOW, &r->own_study));
+        KS_TRY(ks_study_read(path, KS_STUDY_SHOW, &r->own_study));
     r->study = study ? study : r->own_study;
     r->n_runs = r->study->n_architectures * r->study->n_seeds;
-    KS_GO(ks_pool_alloc(&r->pool, r->n_runs, sizeof *r->run, &r->run));
-    KS_GO(ks_pool_alloc(&r->pool, r->study->n_architectures, sizeof *r->included, &r->included));
-    KS_GO(ks_pool_alloc(&r->pool, r->study->n_analyses * r->study->n_architectures,
-                        sizeof *r->conditions, &r->conditions));
-    KS_GO(ks_pool_alloc(&r->pool, r->study->n_checkpoints, sizeof *r->common_checkpoint,
-                        &r->common_checkpoint));
-    KS_GO(ks_pool_alloc(&r->pool, r->study->n_evaluations, sizeof *r->common_evaluation,
-                        &r->common_evaluation));
-    KS_GO(read_all(r));
+    KS_TRY(ks_pool_alloc(&r->pool, r->n_runs, sizeof *r->run, &r->run));
+    KS_TRY(ks_pool_alloc(&r->pool, r->study->n_architectures, sizeof *r->included, &r->included));
+    KS_TRY(ks_pool_alloc(&r->pool, r->study->n_analyses * r->study->n_architectures,
+                         sizeof *r->conditions, &r->conditions));
+    KS_TRY(ks_pool_alloc(&r->pool, r->study->n_checkpoints, sizeof *r->common_checkpoint,
+                         &r->common_checkpoint));
+    KS_TRY(ks_pool_alloc(&r->pool, r->study->n_evaluations, sizeof *r->common_evaluation,
+                         &r->common_evaluation));
+    KS_TRY(read_all(r));
     *out = r, r = NULL;
-done:
-    free(path);
-    ks_results_free(r);
-    return status;
+    return KS_OK;
 }
 
 void ks_results_free(struct ks_results *r)

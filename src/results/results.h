@@ -34,7 +34,7 @@ struct ks_results {
     struct ks_result *run; /* [architectures, seeds] */
     bool *included;        /* [architectures] whether any of its runs is complete */
     /* [n_analyses, architectures] of the included ones, the standard analysis first */
-    struct ks_conditions *conditions;
+    struct ks_comparability *conditions;
     size_t n_groups; /* of architectures whose spectra are comparable */
     /* The steps that are aggregated: all, or with grid = common the steps that every completed run
      * has. [n_checkpoints], [n_evaluations]. */
@@ -64,6 +64,7 @@ ks_status ks_results_judge(struct ks_results *results);
  * caller frees. */
 ks_status ks_results_read(const char *dir, struct ks_study *study, struct ks_results **results);
 void ks_results_free(struct ks_results *results); /* NULL is fine */
+KS_OWNER(ks_results_free, struct ks_results *)
 
 /* Puts the complete runs of an architecture into list [n_seeds]; returns their number. */
 size_t ks_results_runs(const struct ks_results *results, size_t architecture,
@@ -129,7 +130,7 @@ struct ks_condition_values {
     char **list; /* [n]; owned */
 };
 
-struct ks_conditions {
+struct ks_comparability {
     /* The values in the spectra of this architecture and analysis; none without a spectrum, for the
      * standard analysis "not said". */
     struct ks_condition_values value[KS_CONDITIONS];
@@ -150,7 +151,7 @@ ks_status ks_conditions_find(struct ks_results *results);
 /* Frees the values of all conditions. */
 void ks_conditions_clear(struct ks_results *results);
 /* *text = "19 and 20": all values of a condition; the caller frees. KS_MEMORY. */
-ks_status ks_condition_print(const struct ks_conditions *conditions, enum ks_condition condition,
+ks_status ks_condition_print(const struct ks_comparability *conditions, enum ks_condition condition,
                              char **text);
 /* *text = "loss huber; discount 0.9": the conditions in which an architecture differs from group 1,
  * or its own spectra differ. If only a further analysis differs, its name follows: "order 9 in

@@ -59,9 +59,9 @@ static ks_status read_table(const char *path, const char *name, struct ks_csv **
 static ks_status read_elsewhere(const struct ks_study *s, const char *folder, double *returns,
                                 bool *malformed)
 {
-    struct ks_elsewhere_return *row = NULL;
+    KS_OWNED struct ks_elsewhere_return *row = NULL;
+    KS_OWNED char *path = NULL;
     size_t n = 0;
-    char *path = NULL;
     ks_status status;
 
     KS_TRY(ks_print_string(&path, "%s/" KS_ELSEWHERE_RETURNS, folder));
@@ -80,8 +80,6 @@ static ks_status read_elsewhere(const struct ks_study *s, const char *folder, do
         if (k < s->n_evaluations && s->evaluation[k] == row[i].step)
             returns[k] = row[i].value;
     }
-    free(row);
-    free(path);
     return *malformed ? KS_OK : status;
 }
 
@@ -93,30 +91,28 @@ static bool is_due(const struct ks_study *s, struct ks_study_run run, size_t eva
 ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, const char *folder,
                           double *returns, bool *malformed)
 {
-    struct ks_csv *csv = NULL;
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
     size_t column[COLUMNS] = {0, 0};
-    char *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *path = NULL;
+    ks_status status;
 
     *malformed = false;
     if (s->architecture[run.architecture].elsewhere)
         return read_elsewhere(s, folder, returns, malformed);
     KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
     if (!run.is_over && !ks_path_exists(path))
-        goto done;
+        return KS_OK;
     status = read_table(path, run.column, &csv, column);
-    if (!run.is_over && (status == KS_FORMAT || status == KS_IO)) {
-        *malformed = true;
-        status = KS_OK;
-        goto done;
-    }
+    *malformed = !run.is_over && (status == KS_FORMAT || status == KS_IO);
+    if (*malformed)
+        return KS_OK;
     for (size_t k = 0; status == KS_OK && k < s->n_evaluations; k++) {
         size_t found;
         double value;
 
         if (!is_due(s, run, k)) /* a step of other runs */
             continue;
-        KS_GO(find_return(csv, column, s->evaluation[k], &found, &value));
+        KS_TRY(find_return(csv, column, s->evaluation[k], &found, &value));
         if (found > 0 && isfinite(value))
             returns[k] = value;
         else if (found > 0 || isnan(value))
@@ -134,8 +130,5 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
                              "over, found none",
                              csv->path, s->evaluation[k]);
     }
-done:
-    ks_csv_free(csv);
-    free(path);
     return status;
 }

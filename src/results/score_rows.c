@@ -124,16 +124,13 @@ static ks_status check_words(const struct ks_csv *csv)
 /* The file's name, for files without a column that names the system. */
 static ks_status name_of_file(struct ks_score_rows *rows, const char *path, const char **name)
 {
-    char *stem = NULL;
-    ks_status status;
+    KS_OWNED char *stem = NULL;
 
     KS_TRY(ks_copy_string(ks_path_base(path), &stem));
     stem[ks_path_stem(stem, ".csv")] = '\0';
     for (char *c = stem; (c = strpbrk(c, ",\""));)
         *c = '_'; /* names stand in tables without quotes */
-    status = keep_name(rows, stem, name);
-    free(stem);
-    return status;
+    return keep_name(rows, stem, name);
 }
 
 static ks_status add_table(const struct ks_csv *csv, struct ks_score_rows *rows)
@@ -167,17 +164,14 @@ static ks_status add_table(const struct ks_csv *csv, struct ks_score_rows *rows)
 
 ks_status ks_score_rows_add_csv(const char *path, struct ks_score_rows *rows)
 {
-    struct ks_csv *csv = NULL;
-    ks_status status;
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
 
     KS_TRY(ks_csv_read(path, true, &csv));
-    status = csv->cut ? ks_fail(KS_FORMAT,
-                                "%s: the last line has no newline, so it may be incomplete: end it "
-                                "with one",
-                                path)
-                      : add_table(csv, rows);
-    ks_csv_free(csv);
-    return status;
+    if (csv->cut)
+        return ks_fail(KS_FORMAT,
+                       "%s: the last line has no newline, so it may be incomplete: end it with one",
+                       path);
+    return add_table(csv, rows);
 }
 
 /* --- a study --- */
@@ -199,79 +193,66 @@ enum { ASIDE = sizeof aside / sizeof *aside };
 static ks_status keep_settings(struct ks_score_rows *rows, const struct ks_settings *settings,
                                const char **kept)
 {
-    char *text = NULL;
-    ks_status status = ks_copy_string("", &text);
+    KS_OWNED char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
 
-    for (const struct ks_key *key = ks_keys; key->name && status == KS_OK; key++) {
-        char value[KS_VALUE_LENGTH], *longer = NULL;
+    for (const struct ks_key *key = ks_keys; key->name && out; key++) {
+        char value[KS_VALUE_LENGTH];
 
         if (ks_word_index(key->name, ASIDE, aside) < ASIDE)
             continue;
         ks_key_print(key, settings, value);
-        status = ks_print_string(&longer, "%s%s=%s ", text, key->name, value);
-        free(text);
-        text = longer;
+        fprintf(out, "%s=%s ", key->name, value);
     }
-    if (status == KS_OK)
-        status = keep_string(rows, text, kept);
-    free(text);
-    return status;
+    KS_TRY(ks_stream_close(out));
+    return keep_string(rows, text, kept);
 }
 
 static ks_status add_run(const char *dir, const struct ks_study *study, struct ks_study_run run,
                          struct ks_score_rows *rows)
 {
     struct ks_score_row row = {.seed = (double)study->seed[run.seed]};
-    char *relative = NULL, *folder = NULL, *path = NULL;
-    double *value = NULL;
+    KS_OWNED char *relative = NULL, *folder = NULL, *path = NULL;
+    KS_OWNED double *value = NULL;
     bool malformed;
-    ks_status status = KS_OK;
 
-    KS_GO(ks_study_run_folder(study, run.architecture, run.seed, &relative));
-    KS_GO(ks_print_string(&folder, "%s/%s", dir, relative));
-    KS_GO(ks_print_string(&path, "%s/progress.csv", folder));
-    KS_GO(keep_name(rows, path, &row.path));
-    KS_GO(keep_name(rows, study->architecture[run.architecture].name, &row.system));
-    KS_GO(keep_name(rows, study->env, &row.task));
-    KS_GO(keep_settings(rows, &study->architecture[run.architecture].settings, &row.settings));
-    KS_GO(ks_alloc(study->n_evaluations, sizeof *value, &value));
+    KS_TRY(ks_study_run_folder(study, run.architecture, run.seed, &relative));
+    KS_TRY(ks_print_string(&folder, "%s/%s", dir, relative));
+    KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
+    KS_TRY(keep_name(rows, path, &row.path));
+    KS_TRY(keep_name(rows, study->architecture[run.architecture].name, &row.system));
+    KS_TRY(keep_name(rows, study->env, &row.task));
+    KS_TRY(keep_settings(rows, &study->architecture[run.architecture].settings, &row.settings));
+    KS_TRY(ks_alloc(study->n_evaluations, sizeof *value, &value));
     for (size_t k = 0; k < study->n_evaluations; k++)
         value[k] = NAN;
-    KS_GO(ks_returns_read(study, run, folder, value, &malformed));
-    KS_GO(malformed ? KS_FORMAT : KS_OK); /* the message is there */
+    KS_TRY(ks_returns_read(study, run, folder, value, &malformed));
+    KS_TRY(malformed ? KS_FORMAT : KS_OK); /* the message is there */
     for (size_t k = 0; k < study->n_evaluations; k++) {
         row.step = (double)study->evaluation[k];
         row.value = value[k];
         if (!isnan(value[k]) ||
             (k + 1 == study->n_evaluations && !study->architecture[run.architecture].elsewhere))
-            KS_GO(add_row(rows, &row));
+            KS_TRY(add_row(rows, &row));
     }
-done:
-    free(relative);
-    free(folder);
-    free(path);
-    free(value);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_score_rows_add_study(const char *dir, struct ks_score_rows *rows)
 {
-    struct ks_study *study = NULL;
-    char *path = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_study_free) struct ks_study *study = NULL;
+    KS_OWNED char *path = NULL;
 
-    KS_GO(ks_print_string(&path, "%s/study.study", dir));
-    KS_GO(ks_study_read(path, KS_STUDY_SHOW, &study));
+    KS_TRY(ks_print_string(&path, "%s/study.study", dir));
+    KS_TRY(ks_study_read(path, KS_STUDY_SHOW, &study));
     study->drop_missing = true; /* a return that is not finite counts as missing */
     for (size_t a = 0; a < study->n_architectures; a++)
         for (size_t i = 0; i < study->n_seeds; i++)
             if (ks_study_has_run(study, a, i))
-                KS_GO(add_run(dir, study, (struct ks_study_run){a, i, column_of(study->env), false},
-                              rows));
-done:
-    ks_study_free(study);
-    free(path);
-    return status;
+                KS_TRY(add_run(dir, study,
+                               (struct ks_study_run){a, i, column_of(study->env), false}, rows));
+    return KS_OK;
 }
 
 /* --- names --- */

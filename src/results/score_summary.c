@@ -64,12 +64,12 @@ static ks_status add_suite(const struct job *job, const char *system, const stru
                            const struct ks_score_table *table)
 {
     struct ks_scores scores = {0, NULL, table->n_steps, table->step, NULL};
-    size_t *runs = NULL, kept = 0, first = 0;
-    double *value = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED size_t *runs = NULL;
+    KS_OWNED double *value = NULL;
+    size_t kept = 0, first = 0;
 
-    KS_GO(ks_alloc(table->n_tasks, sizeof *runs, &runs));
-    KS_GO(ks_alloc(table->n_runs * table->n_steps, sizeof *value, &value));
+    KS_TRY(ks_alloc(table->n_tasks, sizeof *runs, &runs));
+    KS_TRY(ks_alloc(table->n_runs * table->n_steps, sizeof *value, &value));
     for (size_t m = 0; m < table->n_tasks; first += table->runs[m++]) {
         const struct ks_score_range *range;
 
@@ -83,12 +83,7 @@ static ks_status add_suite(const struct job *job, const char *system, const stru
     }
     scores.runs = runs;
     scores.value = value;
-    if (scores.strata > 0)
-        status = add_line(job, system, suite->name, &scores);
-done:
-    free(runs);
-    free(value);
-    return status;
+    return scores.strata > 0 ? add_line(job, system, suite->name, &scores) : KS_OK;
 }
 
 static void leave_out(struct ks_score_summary *s, const struct ks_score_range *range)
@@ -129,64 +124,55 @@ static ks_status keep_normalizable(struct ks_score_summary *s, const char *syste
 static ks_status add_tasks(const struct job *job, const char *system, size_t n, const char **task)
 {
     struct ks_score_query query = *job->query;
-    struct ks_score_table *table = NULL;
+    KS_OWNED_BY(ks_score_table_free) struct ks_score_table *table = NULL;
     struct ks_scores scores;
-    ks_status status = KS_OK;
 
     query.system = system;
     query.n_tasks = n;
     query.tasks = task;
-    KS_GO(ks_score_table_new(job->rows, &query, &table));
+    KS_TRY(ks_score_table_new(job->rows, &query, &table));
     job->summary->dropped += table->dropped;
     scores = ks_score_table_scores(table);
     if (!query.normalize)
-        status = add_line(job, system, *task, &scores);
-    for (size_t i = 0; i < SUITES && query.normalize; i++)
-        KS_GO(add_suite(job, system, &suites[i], table));
-done:
-    ks_score_table_free(table);
-    return status;
+        return add_line(job, system, *task, &scores);
+    for (size_t i = 0; i < SUITES; i++)
+        KS_TRY(add_suite(job, system, &suites[i], table));
+    return KS_OK;
 }
 
 static ks_status add_system(const struct job *job, const char *system)
 {
-    const char **task = NULL;
+    KS_OWNED const char **task = NULL;
     size_t n;
-    ks_status status = KS_OK;
 
-    KS_GO(ks_score_rows_names(job->rows, true, system, &n, &task));
+    KS_TRY(ks_score_rows_names(job->rows, true, system, &n, &task));
     if (job->query->normalize) {
-        KS_GO(keep_normalizable(job->summary, system, &n, task));
-        KS_GO(add_tasks(job, system, n, task));
+        KS_TRY(keep_normalizable(job->summary, system, &n, task));
+        return add_tasks(job, system, n, task);
     }
-    for (size_t i = 0; i < n && !job->query->normalize; i++)
-        KS_GO(add_tasks(job, system, 1, &task[i]));
-done:
-    free(task);
-    return status;
+    for (size_t i = 0; i < n; i++)
+        KS_TRY(add_tasks(job, system, 1, &task[i]));
+    return KS_OK;
 }
 
 ks_status ks_score_summary_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
                                size_t resamples, struct ks_score_summary **out)
 {
+    KS_OWNED_BY(ks_score_summary_free) struct ks_score_summary *summary = NULL;
+    KS_OWNED const char **system = NULL, **task = NULL;
     struct job job = {rows, query, NULL};
-    const char **system = NULL, **task = NULL;
     size_t n;
-    ks_status status = KS_OK;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *job.summary, &job.summary));
-    job.summary->resamples = resamples;
-    KS_GO(ks_score_rows_names(rows, true, NULL, &job.summary->tasks, &task));
-    KS_GO(ks_score_rows_names(rows, false, NULL, &n, &system));
+    KS_TRY(ks_alloc(1, sizeof *summary, &summary));
+    summary->resamples = resamples;
+    job.summary = summary;
+    KS_TRY(ks_score_rows_names(rows, true, NULL, &summary->tasks, &task));
+    KS_TRY(ks_score_rows_names(rows, false, NULL, &n, &system));
     for (size_t i = 0; i < n; i++)
-        KS_GO(add_system(&job, system[i]));
-    *out = job.summary, job.summary = NULL;
-done:
-    free(task);
-    free(system);
-    ks_score_summary_free(job.summary);
-    return status;
+        KS_TRY(add_system(&job, system[i]));
+    *out = summary, summary = NULL;
+    return KS_OK;
 }
 
 void ks_score_summary_free(struct ks_score_summary *summary)

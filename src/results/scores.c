@@ -115,7 +115,7 @@ enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
 /* The rows of the query, sorted by task, seed and step. */
 struct rows {
     size_t n;
-    struct ks_score_row *row; /* owned */
+    struct ks_score_row *row; /* [n] */
 };
 
 /* The rows [first, end) of one task and seed. */
@@ -156,7 +156,6 @@ static bool is_requested(const struct ks_score_query *q, const struct ks_score_r
 static ks_status take_rows(const struct ks_score_query *q, const struct ks_score_rows *all,
                            struct rows *rows)
 {
-    KS_TRY(ks_alloc(all->n, sizeof *rows->row, &rows->row));
     for (size_t i = 0; i < all->n; i++)
         if (is_requested(q, &all->row[i]))
             rows->row[rows->n++] = all->row[i];
@@ -341,22 +340,20 @@ static ks_status build(const struct ks_score_query *q, const struct rows *rows, 
 ks_status ks_score_table_new(const struct ks_score_rows *all, const struct ks_score_query *query,
                              struct ks_score_table **out)
 {
-    struct ks_score_table *table = NULL;
+    KS_OWNED_BY(ks_score_table_free) struct ks_score_table *table = NULL;
+    KS_OWNED struct ks_score_row *row = NULL;
+    KS_OWNED struct run *run = NULL;
     struct rows rows = {0};
-    struct run *run = NULL;
-    ks_status status = KS_OK;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *table, &table));
-    KS_GO(take_rows(query, all, &rows));
-    KS_GO(ks_alloc(rows.n, sizeof *run, &run));
-    KS_GO(build(query, &rows, run, table));
+    KS_TRY(ks_alloc(1, sizeof *table, &table));
+    KS_TRY(ks_alloc(all->n, sizeof *row, &row));
+    rows.row = row;
+    KS_TRY(take_rows(query, all, &rows));
+    KS_TRY(ks_alloc(rows.n, sizeof *run, &run));
+    KS_TRY(build(query, &rows, run, table));
     *out = table, table = NULL;
-done:
-    free(run);
-    free(rows.row);
-    ks_score_table_free(table);
-    return status;
+    return KS_OK;
 }
 
 void ks_score_table_free(struct ks_score_table *table)

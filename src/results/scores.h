@@ -123,6 +123,7 @@ struct ks_score_table {
 ks_status ks_score_table_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
                              struct ks_score_table **table);
 void ks_score_table_free(struct ks_score_table *table); /* NULL is fine */
+KS_OWNER(ks_score_table_free, struct ks_score_table *)
 
 /* The table as the strata of a bootstrap: one per task. Points into the table. */
 struct ks_scores ks_score_table_scores(const struct ks_score_table *table);
@@ -170,6 +171,7 @@ struct ks_score_summary {
 ks_status ks_score_summary_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
                                size_t resamples, struct ks_score_summary **summary);
 void ks_score_summary_free(struct ks_score_summary *summary); /* NULL is fine */
+KS_OWNER(ks_score_summary_free, struct ks_score_summary *)
 
 /* The names of the suites, one of which is also split in two, in their order; NULL after the last,
  * which is KS_SCORE_TOTAL. */

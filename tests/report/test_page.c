@@ -440,7 +440,7 @@ TEST_WITH(test_plots_in_the_page, make_study, remove_page)
 
 TEST(test_unknown_plot)
 {
-    struct ks_page asked = {.scripts = (char[]){"plots"}};
+    struct ks_page asked = {.results = NULL};
 
     assert_fails(ks_page_plot(&asked, "spectre", stdout), KS_FORMAT,
                  "plots/report.html: no plot is named 'spectre'");
@@ -457,11 +457,12 @@ TEST_WITH(test_text_of_runs, make_study, remove_page)
                "{\"state\": \"running\", \"processor\": \"C\"}\n");
     write_text("tables/a \"b\".csv", "x\n");
     write_page();
-    assert_true(
-        says("<td>&lt;i&gt;</td><td class=\"text\">&lt;/table&gt;&lt;script&gt;x<br></td>"));
-    assert_true(says("A &amp; B (runs: 1)<br>C (runs: 1)<br>"));
+    assert_true(says("<td class=\"name\">&lt;i&gt;</td>"
+                     "<td class=\"text\">&lt;/table&gt;&lt;script&gt;x</td>"));
+    assert_true(says("<td class=\"text\">A &amp; B</td><td data-value=\"1\">1</td>"));
+    assert_true(says("<td class=\"text\">C</td><td data-value=\"1\">1</td>"));
     assert_true(says("<a href=\"tables/a%20%22b%22.csv\">a &quot;b&quot;.csv</a>"));
-    assert_true(says("<td>operator</td><td class=\"text\">hessian<br></td>"));
+    assert_true(says("<td class=\"name\">operator</td><td class=\"text\">hessian</td>"));
 }
 
 static void put_prediction(struct ks_summary_table *summary)

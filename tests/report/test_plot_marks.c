@@ -85,7 +85,7 @@ static void add_floor(const char *architecture, size_t seed, double kappa, doubl
     }
 }
 
-static const char CROSS[] = "-gpPt1' "; /* point type 2 */
+static const char CROSS[] = "gpPt1' "; /* point type 2 */
 static const char SHADE[] = "#ece7dc";
 static const char CROSS_NOTE[] = ">rounding moves κ by over 10%<";
 
@@ -176,7 +176,7 @@ TEST_IN_STUDY(test_crosses_behind_marks)
     make_pair("0", 1, "", standard);
     draw_with_moved("1", "0");
     svg = file_text("figures/kappa_return.svg");
-    for (at = svg; (mark = strstr(at + 1, "-gpPt1' transform=")) != NULL;)
+    for (at = svg; (mark = strstr(at + 1, "#gpPt1' transform=")) != NULL;)
         at = mark; /* the last one */
     assert_true(at != svg);
     place = strstr(at, "translate(");

@@ -6,7 +6,7 @@ static void check(const char *text, const char *expected)
 {
     char *clean;
 
-    assert_ok(ks_svg_clean("spectra", text, &clean));
+    assert_ok(ks_svg_clean(text, &clean));
     assert_string_equal(clean, expected);
     free(clean);
 }
@@ -19,14 +19,6 @@ TEST(test_tooltips)
           "\t<g><title>bn, step 4: 7</title>\n");
     check("<g id=\"spectra_plot_1\" ><title>'tables/x.csv' using 1:2</title>\n",
           "<g id=\"spectra_plot_1\" >\n");
-}
-
-TEST(test_ids)
-{
-    check("<use xlink:href='#gpPt5' id='gpPt6' fill='currentColor' stroke='none'/>\n"
-          "<g id=\"gnuplot_canvas\">\n",
-          "<use xlink:href='#spectra-gpPt5' id='spectra-gpPt6' fill='currentColor' "
-          "stroke='none'/>\n<g id=\"spectra-canvas\">\n");
 }
 
 TEST(test_text_and_colours)
