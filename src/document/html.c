@@ -226,13 +226,15 @@ ks_status ks_document_html(const struct ks_document *d, const char *id, FILE *ou
     KS_TRY(d->status);
     for (size_t i = 0; i < d->n; i++) {
         const struct ks_block *b = &d->block[i];
+        char own[64]; /* what the ids of a figure start with */
 
         if (b->kind == KS_BLOCK_SECTION) {
             fputs(sections > 0 ? "</section>\n" : "", out);
             fprintf(out, "<section id=\"%s-%zu\">\n", id, ++sections);
         }
         open_group(b, i > 0 ? b - 1 : NULL, out);
-        KS_TRY(print_block(b, id, out));
+        snprintf(own, sizeof own, "%s-%zu-%zu", id, sections, i);
+        KS_TRY(print_block(b, own, out));
         close_group(b, i + 1 < d->n ? b + 1 : NULL, out);
     }
     fputs(sections > 0 ? "</section>\n" : "", out);
