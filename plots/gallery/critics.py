@@ -7,7 +7,6 @@ A row is a critic of one seed at one stage of its training, by its study's stand
 tables of the studies with the same digits. With --check nothing is written, and the exit status says whether the table
 is up to date.
 """
-import configparser
 import csv
 import io
 import os
@@ -15,15 +14,7 @@ import sys
 
 STUDIES = ("trot-small", "trot", "small", "reference")
 KEPT = ("env", "architecture", "seed", "env_step", "loss", "return_mean")
-ENDS = tuple(f"{name}_{end}" for name in ("directions_1e2", "kappa_q99", "kappa_gradient_90") for end in ("lower", "upper"))
-STATISTICS = ("kappa_effective_bound", *ENDS)
-
-
-def minibatches(folder):
-    """How many minibatches the standard analysis of a study uses."""
-    study = configparser.ConfigParser(strict=False, comment_prefixes=(";", "#"))
-    study.read(os.path.join(folder, "study.study"))
-    return study.get("analyze", "batches", fallback=None) or study.get("train", "analysis_minibatches")
+ENDS = tuple(f"{name}_{end}" for name in ("directions_1e2", "kappa_q99") for end in ("lower", "upper"))
 
 
 def loss(row):
@@ -34,14 +25,14 @@ def loss(row):
 def table(gallery):
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("study", "minibatches", *KEPT, *STATISTICS))
+    writer.writerow(("study", *KEPT, *ENDS))
     for study in STUDIES:
         folder = os.path.join(gallery, study)
         with open(os.path.join(folder, "tables", "checkpoints.csv"), newline="") as f:
             for row in csv.DictReader(f):
                 if row["analysis"] == "standard":
                     row["loss"] = loss(row)
-                    writer.writerow((study, minibatches(folder), *(row[name] for name in KEPT + STATISTICS)))
+                    writer.writerow((study, *(row[name] for name in KEPT + ENDS)))
     return out.getvalue()
 
 

@@ -58,12 +58,12 @@ static void add_standing(const struct ks_audit *a, const struct standing *s, str
         ks_document_add(d, KS_BLOCK_TEXT, "There is no answer, because the Hessian is zero.");
     else
         ks_document_add(d, KS_BLOCK_TEXT,
-                        "%s: of %zu critics that were measured%s, this one is better conditioned "
-                        "than %zu and worse than %zu, and %zu are undecided.",
+                        "%s: of %zu critics that were measured%s this one is better conditioned "
+                        "than %zu and worse than %zu; %zu undecided.",
                         grade(s), s->of,
-                        s->same_stage                ? " at about the same step"
-                        : isnan(a->summary.env_step) ? " at the end of their training"
-                                                     : " at their steps that are nearest",
+                        s->same_stage                ? " at about the same step,"
+                        : isnan(a->summary.env_step) ? " at the end of their training,"
+                                                     : ", each at the step nearest to this one's,",
                         s->count[KS_BETTER], s->count[KS_WORSE], s->count[KS_UNDECIDED]);
 }
 
@@ -112,10 +112,13 @@ static void add_limits(const struct ks_audit *a, const struct ks_measured *m,
         snprintf(task, sizeof task, " They were trained on %s, this one on %s.", tasks,
                  *f->env ? f->env : "a task that the file does not name");
     ks_document_add(d, KS_BLOCK_TEXT,
-                    "The answer compares, by 99%% intervals, how many directions have a curvature "
-                    "within a factor of 100 of the largest one and how flat the flattest 99%% are. "
-                    "It holds for these %zu minibatches.%s%s",
-                    f->minibatches, stage, task);
+                    "The answer compares two 99%% intervals: how many directions have a curvature "
+                    "within a factor of 100 of the largest one, and by which factor the largest "
+                    "one exceeds the curvature of 99%% of all directions. It holds for %s %zu "
+                    "minibatch%s. Each comparison holds with 96%% by itself, not all of them "
+                    "together.%s%s",
+                    f->minibatches == 1 ? "this" : "these", f->minibatches,
+                    f->minibatches == 1 ? "" : "es", stage, task);
 }
 
 /* --- what one could try --- */
@@ -131,13 +134,13 @@ struct change {
 static const struct change changes[] = {
     {"Batch normalization in place of none", "dense", "bn", 0,
      KS_PART_BATCH_NORM | KS_PART_LAYER_NORM},
-    {"Batch normalization in place of layer normalization", "ln", "bn", KS_PART_LAYER_NORM,
+    {"Batch normalization in place of normalization within rows", "ln", "bn", KS_PART_LAYER_NORM,
      KS_PART_BATCH_NORM},
     {"Layer normalization in place of none", "dense", "ln", 0,
      KS_PART_BATCH_NORM | KS_PART_LAYER_NORM},
     {"Weight normalization", "+", "+wn+", 0, KS_PART_WEIGHT_NORM},
-    {"A categorical cross-entropy loss in place of the squared error", "mse", "ce", 0,
-     KS_PART_CROSS_ENTROPY}};
+    {"A categorical cross-entropy loss in place of the squared error", "mse", "ce",
+     KS_PART_SQUARED_ERROR, 0}};
 
 /* `name` with the first `from` replaced by `to`; false if there is none. */
 static bool rename_part(const char *name, const struct change *c, size_t size, char text[])
@@ -187,13 +190,17 @@ static void add_change(const struct change *c, const struct evidence *e, struct 
     const size_t better = e->count[KS_BETTER], worse = e->count[KS_WORSE];
 
     if (e->pairs == 0)
-        ks_document_add(d, KS_BLOCK_ITEM, "%s: no evidence here.", c->words);
+        ks_document_add(
+            d, KS_BLOCK_ITEM,
+            "%s: no evidence, as no two critics that were measured differ in this alone.",
+            c->words);
     else
         ks_document_add(d, KS_BLOCK_ITEM,
                         "%s: of %zu pairs of trained critics that differ in this alone, %zu were "
-                        "better conditioned with it, %zu worse, and %zu are undecided; %zu had a "
-                        "higher return with it.%s",
+                        "better conditioned with it and %zu worse (%zu undecided). The return was "
+                        "higher with it in %zu of the %zu.%s",
                         c->words, e->pairs, better, worse, e->count[KS_UNDECIDED], e->higher,
+                        e->pairs,
                         better > worse ? ""
                                        : " So there is no evidence here that it helps the "
                                          "conditioning.");
@@ -247,11 +254,12 @@ static void add_remedies(const struct ks_audit *a, struct ks_document *d)
     if (adam && ks_statistic_value(adam, KS_STAT_SHARPNESS_RATIO) > 1)
         ks_document_add(d, KS_BLOCK_ITEM,
                         "A smaller learning rate, with which the steps of Adam are stable on a "
-                        "quadratic with this curvature: no evidence here.");
+                        "quadratic with this curvature: no evidence that it helps.");
     if (dead > 0)
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "Another activation function, with which no unit is dead: no evidence "
-                        "here.");
+                        "An activation function that leaves no unit dead, as %zu are here: no "
+                        "evidence that it helps.",
+                        dead);
 }
 
 /* --- the table --- */
@@ -260,9 +268,14 @@ static int by_directions(const void *a, const void *b)
 {
     const struct ks_measured_critic *x = *(const struct ks_measured_critic *const *)a,
                                     *y = *(const struct ks_measured_critic *const *)b;
-    const double difference = y->conditioning.directions.lower - x->conditioning.directions.lower;
+    const double difference = fmax(y->conditioning.directions.lower, -1) -
+                              fmax(x->conditioning.directions.lower, -1); /* a NaN comes last */
+    const int by_study = strcmp(x->study, y->study);
 
-    return difference > 0 ? 1 : difference < 0 ? -1 : (x > y) - (x < y);
+    return difference > 0   ? 1
+           : difference < 0 ? -1
+           : by_study != 0  ? by_study
+                            : strcmp(x->name, y->name);
 }
 
 static const char *word_of(const struct ks_measured_critic *c,
@@ -279,7 +292,8 @@ static void add_row(const struct ks_measured_critic *c, const struct ks_measured
     const char *word = word_of(c, self);
     char verdict[40];
 
-    snprintf(verdict, sizeof verdict, "this one is %s", word);
+    snprintf(verdict, sizeof verdict, "%s%s", strcmp(word, "undecided") == 0 ? "" : "this one is ",
+             word);
     ks_document_cells(d, ks_cell_name(c->name), ks_cell_text(c == self ? "-" : c->study),
                       ks_cell_text(c->loss), ks_cell_text(c == self ? "-" : verdict),
                       ks_cell_fixed(0, c->step), ks_cell_count(c->seeds),
@@ -311,10 +325,10 @@ static void add_figure(const struct ks_audit *a, size_t n,
         const struct ks_measured_critic *c = sorted[i];
         char name[128];
 
-        snprintf(name, sizeof name, "%s%s%s", c->name, c == self ? "" : " (",
-                 c == self ? "" : c->study);
-        if (c != self)
-            snprintf(name + strlen(name), sizeof name - strlen(name), ")");
+        if (c == self)
+            snprintf(name, sizeof name, "%s", c->name);
+        else
+            snprintf(name, sizeof name, "%s (%s)", c->name, c->study);
         ks_table_cells(&table, KS_TEXT(name), KS_TEXT(word_of(c, self)),
                        KS_INTERVAL(c->conditioning.directions));
     }
@@ -333,7 +347,8 @@ void ks_audit_answer(const struct ks_audit *a, const struct ks_measured *measure
 
     add_standing(a, &s, d);
     ks_audit_find_layer(a, d);
-    add_limits(a, measured, &s, d);
+    if (!ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN]))
+        add_limits(a, measured, &s, d);
     ks_document_add(d, KS_BLOCK_SECTION, "What one could try");
     add_changes(a, trained, d);
     add_remedies(a, d);

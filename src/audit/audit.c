@@ -90,7 +90,7 @@ static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_sum
     f->env_step = step && step->type == KS_ATTRIBUTE_INTEGER ? (double)step->integer : NAN;
     KS(loss_name)(&c->critic.arch->loss, sizeof f->loss, f->loss);
     f->parts = find_parts(c->critic.arch) |
-               (strncmp(f->loss, "ce", 2) == 0 ? KS_PART_CROSS_ENTROPY : 0);
+               (strcmp(f->loss, "mse") == 0 ? KS_PART_SQUARED_ERROR : 0);
     snprintf(f->env, sizeof f->env, "%s", env ? env : "");
     KS_TRY(ks_sha256(sizeof batch / sizeof *batch, batch, f->batch));
     return count_dead(c, f);
@@ -365,6 +365,27 @@ ks_status ks_audit_folder(const char *path, const struct ks_audit_options *o, ch
                            (int)ks_path_stem(name, ".h5"), name);
 }
 
+/* Writes FOLDER/tables/spectra.csv: which of the kept spectra this audit is about. */
+static ks_status list_spectra(const struct ks_audit *a, char *const path[KS_AUDIT_TASKS])
+{
+    struct ks_table table = {0};
+    ks_status status;
+
+    ks_table_columns(&table, "operator,minibatches,file");
+    for (size_t i = 0; i < KS_AUDIT_SPECTRA; i++) {
+        const struct ks_audit_task t = ks_audit_task(a, i);
+
+        if (a->spectrum[i])
+            ks_table_cells(&table, KS_TEXT(t.operator_name), KS_COUNT(t.batches),
+                           KS_TEXT(ks_path_base(path[i])));
+    }
+    status = ks_folder_make("%s/tables", a->folder);
+    if (status == KS_OK)
+        status = ks_table_write(&table, a->folder, "spectra");
+    ks_table_free(&table);
+    return status;
+}
+
 static ks_status run(struct ks_audit *a)
 {
     struct ks_audit_clock clock = {.audit = a};
@@ -377,7 +398,8 @@ static ks_status run(struct ks_audit *a)
     KS_TRY(ks_report_sweep(a->folder));
     for (size_t i = 0; i < KS_AUDIT_TASKS; i++)
         KS_GO(kept_path(a, i, &path[i]));
-    status = compute_missing(a, path, &clock);
+    KS_GO(compute_missing(a, path, &clock));
+    status = list_spectra(a, path);
 done:
     for (size_t i = 0; i < KS_AUDIT_TASKS; i++)
         free(path[i]);

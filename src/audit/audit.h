@@ -51,10 +51,10 @@ struct ks_audit_units {
 
 /* What a critic may be built of: a set of bits. */
 enum ks_audit_part {
-    KS_PART_BATCH_NORM = 1,  /* a layer whose scale the data decide, over the rows        */
-    KS_PART_LAYER_NORM = 2,  /* likewise, within each row                                 */
-    KS_PART_WEIGHT_NORM = 4, /* kernels that are projected, or a function of parameters   */
-    KS_PART_CROSS_ENTROPY = 8
+    KS_PART_BATCH_NORM = 1,   /* a layer whose scale the data decide, over the rows        */
+    KS_PART_LAYER_NORM = 2,   /* likewise, within each row                                 */
+    KS_PART_WEIGHT_NORM = 4,  /* kernels that are projected, or a function of parameters   */
+    KS_PART_SQUARED_ERROR = 8 /* the only loss                                          */
 };
 
 /* What the checkpoint's file says. */

@@ -117,16 +117,17 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
     if (!(largest > 0) || a->n_layers < 2)
         return;
     if (ks_audit_has_shares(a))
-        ks_document_add(d, KS_BLOCK_TEXT,
-                        "Most of the curvature comes from layer %02zu (%s): it has %.3g%% of the "
-                        "trace of the Hessian, an estimate, and %.3g%% of the parameters.",
-                        a->layers[best].number, a->layers[best].kind, share(a, best),
-                        100. * (double)a->layers[best].dimension /
-                            (double)(a->summary.critics * a->summary.parameters));
+        ks_document_add(
+            d, KS_BLOCK_TEXT,
+            "Layer %02zu (%s) has the largest share of the curvature: %.3g%% of the trace of "
+            "the Hessian, an estimate, with %.3g%% of the parameters.",
+            a->layers[best].number, a->layers[best].kind, share(a, best),
+            100. * (double)a->layers[best].dimension /
+                (double)(a->summary.critics * a->summary.parameters));
     else
-        ks_document_add(d, KS_BLOCK_TEXT,
-                        "Most of the curvature comes from layer %02zu (%s): its block of the "
-                        "Hessian has the largest trace, %.3g, an estimate. Some traces are "
-                        "negative, so the layers have no shares.",
-                        a->layers[best].number, a->layers[best].kind, largest);
+        ks_document_add(
+            d, KS_BLOCK_TEXT,
+            "Layer %02zu (%s) has the block of the Hessian with the largest trace: %.3g, an "
+            "estimate. Some traces are negative, so the layers have no shares.",
+            a->layers[best].number, a->layers[best].kind, largest);
 }

@@ -29,6 +29,10 @@ enum ks_verdict ks_verdict(const struct ks_conditioning *a, const struct ks_cond
 
 struct ks_conditioning ks_conditioning_of(const struct ks_spectrum *s)
 {
+    const struct ks_interval none = {NAN, NAN};
+
+    if (ks_audit_is_zero(s))
+        return (struct ks_conditioning){none, none, none};
     return (struct ks_conditioning){ks_audit_interval(s, KS_STAT_DIRECTIONS_1E2),
                                     ks_audit_interval(s, KS_STAT_KAPPA_Q99),
                                     ks_audit_interval(s, KS_STAT_KAPPA_GRADIENT_90)};
@@ -78,7 +82,6 @@ static struct ks_interval enclose(struct ks_interval a, struct ks_interval b)
 /* Adds a seed of the entry's architecture at its step. */
 static void add_seed(const struct ks_csv *csv, size_t row, struct ks_measured_critic *c)
 {
-    const double bound = ks_csv_value(csv, row, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name);
     const double mean = ks_csv_value(csv, row, "return_mean");
     const struct ks_conditioning one = conditioning_in(csv, row);
     struct ks_conditioning *all = &c->conditioning;
@@ -86,9 +89,6 @@ static void add_seed(const struct ks_csv *csv, size_t row, struct ks_measured_cr
 
     all->directions = first ? one.directions : enclose(all->directions, one.directions);
     all->q99 = first ? one.q99 : enclose(all->q99, one.q99);
-    all->gradient = first ? one.gradient : enclose(all->gradient, one.gradient);
-    c->bound_least = first ? bound : ks_min_known(c->bound_least, bound);
-    c->bound_most = first ? bound : fmax(c->bound_most, bound); /* of the seeds that have one */
     c->return_mean = first ? mean
                            : c->return_mean + (mean - c->return_mean) / (double)(c->seeds + 1);
     c->seeds++;
@@ -131,8 +131,7 @@ static struct ks_measured_critic gather(const struct ks_csv *csv, size_t row, co
                                    .env = ks_csv_text(csv, row, "env"),
                                    .name = ks_csv_text(csv, row, "architecture"),
                                    .loss = loss_of(csv, row),
-                                   .step = nearest_step(csv, row, step),
-                                   .minibatches = ks_csv_value(csv, row, "minibatches")};
+                                   .step = nearest_step(csv, row, step)};
 
     for (size_t i = row; i < csv->rows; i++)
         if (is_of(csv, i, row) && ks_csv_value(csv, i, "env_step") == c.step)
@@ -156,7 +155,9 @@ ks_status ks_measured_read(const char *path, const char *study, double step, str
     for (size_t i = 0; i < m->csv->rows; i++)
         if (is_first(m->csv, i))
             m->critic[m->n++] = gather(m->csv, i, study, step);
-    return KS_OK;
+    return m->n > 0
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "%s: expected rows of the analysis standard, found none", path);
 }
 
 void ks_measured_clear(struct ks_measured *m)

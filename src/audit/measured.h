@@ -16,7 +16,7 @@ struct ks_spectrum;
 struct ks_conditioning {
     struct ks_interval directions; /* directions_1e2: more is better                        */
     struct ks_interval q99;        /* kappa_q99, which relates to the size: less is better  */
-    struct ks_interval gradient;   /* kappa_gradient_90                                     */
+    struct ks_interval gradient;   /* kappa_gradient_90, which no verdict uses              */
 };
 
 enum ks_verdict { KS_BETTER, KS_WORSE, KS_UNDECIDED, KS_VERDICTS };
@@ -29,16 +29,15 @@ extern const double ks_verdict_margin;
  * for it, and none against it. The former count, so they favour large critics; the latter relates
  * to the number of parameters, so it favours small ones. */
 enum ks_verdict ks_verdict(const struct ks_conditioning *a, const struct ks_conditioning *b);
-/* Of the Hessian's spectrum. */
+/* Of the Hessian's spectrum; not resolved if the Hessian is zero. */
 struct ks_conditioning ks_conditioning_of(const struct ks_spectrum *spectrum);
 
 /* An architecture of a study at one step, over its seeds. The texts point into the table. */
 struct ks_measured_critic {
     const char *study, *env, *name, *loss; /* "-": not known                                  */
-    double step, minibatches;              /* env_step; NaN if not known                      */
+    double step;                           /* env_step; NaN if not known                      */
     size_t seeds;
     struct ks_conditioning conditioning; /* each interval encloses those of all seeds         */
-    double bound_least, bound_most;      /* kappa_effective_bound; NaN if not resolved        */
     double return_mean;                  /* at that step, mean over the seeds                 */
 };
 
@@ -50,7 +49,8 @@ struct ks_measured {
 
 /* Reads plots/gallery/critics.csv, or FOLDER/checkpoints.csv of a study that is called `study`; of
  * each architecture takes the step whose ratio to `step` is nearest to 1, the last one if `step` is
- * NaN. Fails as ks_csv_read does. The caller ends with ks_measured_clear, also after a failure. */
+ * NaN. Fails as ks_csv_read does; KS_FORMAT if it has no critic. The caller ends with
+ * ks_measured_clear, also after a failure. */
 ks_status ks_measured_read(const char *path, const char *study, double step,
                            struct ks_measured *measured);
 void ks_measured_clear(struct ks_measured *measured);

@@ -31,7 +31,7 @@ bool ks_audit_has_task(const struct ks_audit *audit, size_t which);
 size_t ks_audit_minibatches(size_t stored, size_t rows, size_t parameters);
 
 /* Prints what will be done, and how long in all, then which of the analyses begins and the time
- * left. `kept`: the tasks that are there already. Nothing if the audit is quiet. */
+ * left. Nothing if the audit is quiet. */
 struct ks_audit_clock {
     const struct ks_audit *audit;
     bool done[KS_AUDIT_TASKS];

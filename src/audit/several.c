@@ -78,7 +78,8 @@ static void add_pair(const struct ks_audit *a, const struct ks_audit *b, size_t 
                      struct ks_document *d)
 {
     const struct ks_conditioning x = conditioning(a), y = conditioning(b);
-    char first[KS_INTERVAL_TEXT], second[KS_INTERVAL_TEXT];
+    char first[KS_INTERVAL_TEXT], second[KS_INTERVAL_TEXT], third[KS_INTERVAL_TEXT],
+        fourth[KS_INTERVAL_TEXT];
     const enum ks_verdict verdict = ks_verdict(&x, &y);
 
     if (verdict == KS_WORSE) {
@@ -87,12 +88,14 @@ static void add_pair(const struct ks_audit *a, const struct ks_audit *b, size_t 
     }
     ks_document_add(
         d, KS_BLOCK_ITEM,
-        "%s %s %s%s. Within a factor of 100 of the largest curvature there are %s "
-        "directions of %zu, and %s of %zu.",
+        "%s %s %s%s. Directions within a factor of 100 of the largest curvature: %s of %zu, and %s "
+        "of %zu. kappa_q99: %s, and %s.",
         a->path + folders, verdict == KS_UNDECIDED ? "and" : "is better conditioned than",
         b->path + folders, verdict == KS_UNDECIDED ? ": the intervals do not decide" : "",
-        ks_interval_text(x.directions, KS_IN_WORDS, first), directions_of(a),
-        ks_interval_text(y.directions, KS_IN_WORDS, second), directions_of(b));
+        ks_interval_text(x.directions, KS_BRACKETS_WHOLE, first), directions_of(a),
+        ks_interval_text(y.directions, KS_BRACKETS_WHOLE, second), directions_of(b),
+        ks_interval_text(x.q99, KS_BRACKETS_WHOLE, third),
+        ks_interval_text(y.q99, KS_BRACKETS_WHOLE, fourth));
 }
 
 static void add_pairs(size_t n, const struct ks_audit *a, struct ks_document *d)
@@ -108,13 +111,14 @@ static void add_pairs(size_t n, const struct ks_audit *a, struct ks_document *d)
             add_layer(&a[i], &a[j], folders, d);
     for (size_t i = 1; i < n; i++)
         same &= memcmp(a[i].summary.batch, a->summary.batch, sizeof a->summary.batch) == 0;
-    ks_document_add(d, KS_BLOCK_NOTE,
-                    "Each answer follows from two 99%% intervals that are at least a factor of %g "
-                    "apart, so it holds with 98%%. %s",
-                    ks_verdict_margin,
-                    same ? "All critics were analyzed on the same minibatches."
-                         : "The minibatches differ, so the answers compare critics and data "
-                           "together.");
+    ks_document_add(
+        d, KS_BLOCK_NOTE,
+        "An answer needs 99%% intervals of one of two statistics that are at least a "
+        "factor of %g apart, so it holds with 96%%, but not all of several together. %s",
+        ks_verdict_margin,
+        same ? "All critics were analyzed on the same minibatches."
+             : "The minibatches differ, so the answers compare critics and data "
+               "together.");
 }
 
 static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *d)
@@ -141,10 +145,13 @@ static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *
 
 /* --- over training --- */
 
-/* Whether they are checkpoints of one run, as far as one can tell: they have the same task, loss
- * and size, and steps of their own. */
+/* Whether they are checkpoints of one run, as far as one can tell: they are in one folder and have
+ * the same task, loss and size, and steps of their own. */
 static bool are_one_run(size_t n, const struct ks_audit *a)
 {
+    for (size_t i = 0; i < n; i++)
+        if (ks_path_base(a[i].path) != a[i].path + common_folders(n, a))
+            return false;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < i; j++) {
             const struct ks_audit_summary *x = &a[i].summary, *y = &a[j].summary;

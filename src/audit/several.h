@@ -6,7 +6,7 @@
 
 /* Adds a section with an answer for each pair of n >= 2 audited critics, a table of their numbers,
  * the layers in which they differ most, and, if they are checkpoints of one run, a figure over its
- * steps. KS_MEMORY, and as ks_audit_figure fails. */
+ * steps. A failure is kept in the document. */
 void ks_audit_several(size_t n, const struct ks_audit *audit, struct ks_document *document);
 
 #endif

@@ -21,7 +21,7 @@ static const char STUDY[] =
     "steps = %zu\n"
     "\n"
     "[train]\n"
-    "random_steps = 500\n"
+    "random_steps = 200\n"
     "checkpoints = 2\n"
     "evaluations = 4\n"
     "eval_episodes = 2\n"
@@ -36,14 +36,24 @@ static const char STUDY[] =
     "start = gradient\n";
 static const char NARROW[] = "hidden = 64\n";
 
-/* *path = an absolute path, as a study's paths are relative to its file. A name without a slash and
- * without an ending stays. The caller frees. KS_IO if the file does not exist. */
+/* *path = an absolute path, as a study's paths are relative to its file: its folder's real path and
+ * the file's own name, after which the run is called. A name without a slash and without an ending
+ * stays. The caller frees. KS_IO if the file does not exist, KS_USAGE if its path has a blank or a
+ * comma, at which the lists of study files are split. */
 static ks_status absolute(const char *name, char **path)
 {
+    KS_OWNED char *folder = NULL, *real = NULL;
+
     if (!strchr(name, '/') && !ks_path_ends(name, ".arch") && !ks_path_ends(name, ".so"))
         return ks_copy_string(name, path);
-    *path = realpath(name, NULL);
-    return *path ? KS_OK : ks_fail(KS_IO, "%s: expected a file, found none", name);
+    if (!ks_path_exists(name))
+        return ks_fail(KS_IO, "%s: expected a file, found none", name);
+    KS_TRY(ks_print_string(&folder, "./%.*s", (int)(ks_path_base(name) - name), name));
+    real = realpath(*name == '/' ? folder + 2 : folder, NULL);
+    KS_TRY(ks_print_string(path, "%s/%s", real ? real : ".", ks_path_base(name)));
+    return strpbrk(*path, ", \t")
+               ? ks_fail(KS_USAGE, "%s: expected a path without blanks and commas", *path)
+               : KS_OK;
 }
 
 /* Whether the file has this text; KS_USAGE if it has another one. */
@@ -85,15 +95,15 @@ done:
     return status;
 }
 
-/* Whether it is a line of progress or of a failure; a study's summary is in its folder. */
-static bool is_progress(const char *line)
+static bool begins(const char *line, const char *word)
 {
-    static const char *const starts[] = {"[", "to do:", "kappascope"};
+    return strncmp(line, word, strlen(word)) == 0;
+}
 
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (strncmp(line, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
+/* Whether to pass on a line: failures, and progress. A study's summary is in its folder. */
+static bool is_wanted(const char *line, bool quiet)
+{
+    return begins(line, "kappascope") || (!quiet && (begins(line, "[") || begins(line, "to do:")));
 }
 
 /* Runs the study and passes on its progress. */
@@ -110,12 +120,12 @@ static ks_status run_study(const char *folder, bool quiet)
         ".", (const char *const[]){program, "--out", folder, file, quiet ? "--quiet" : NULL, NULL},
         NULL, true, &process));
     while (fgets(line, sizeof line, process.output))
-        if (!quiet && is_progress(line))
+        if (is_wanted(line, quiet))
             fputs(line, stderr);
     KS_GO(ks_process_end(&process, &code));
     if (code != 0)
-        status = ks_fail(KS_RUN, "%s: the study failed (exit status %d); the same command goes on",
-                         folder, code);
+        status = ks_fail(KS_RUN, "%s: the study failed (exit status %d)%s", folder, code,
+                         code == 2 ? "" : "; the same command goes on");
 done:
     free(program);
     free(file);

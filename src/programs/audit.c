@@ -70,6 +70,17 @@ static const struct ks_key keys[] = {
      "keep the spectra in DIR/CHECKPOINT.audit (default: beside the checkpoint)"},
     KS_KEYS_END};
 
+static const struct ks_key_rule rules[] = {
+    {"train", "--train: expected together with --env", .needs = "env"},
+    {"env", "--env: expected together with --train", .needs = "train"},
+    {"baseline", "--baseline: expected only together with --train", .needs = "train"},
+    {"steps", "--steps: expected only together with --train", .needs = "train"},
+    {"out", "--out: expected only together with --train (-o, --output is the page)",
+     .needs = "train"},
+    {"thorough", "--thorough: expected no --%s, as it takes all minibatches",
+     .excluded = {"batches"}},
+    {.option = NULL}};
+
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},
     .name = "kappascope-audit",
@@ -95,6 +106,7 @@ static const struct ks_program program = {
                "  kappascope audit --train mine.arch --env cartpole-swingup\n"
                "  kappascope audit --fail-if 'kappa_effective_bound>1e4' mine.h5\n",
     .keys = keys,
+    .rules = rules,
     .values = &command,
 };
 
@@ -124,9 +136,6 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
     if (command.training.arch ? arguments->n_rest > 0 : arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected a checkpoint%s (see --help)",
                        command.training.arch ? " or --train, found both" : ", found none");
-    if (!command.training.arch != !command.training.env)
-        return ks_fail(KS_USAGE, "expected --train and --env together, found %s alone",
-                       command.training.arch ? "--train" : "--env");
     command.audit.quiet = command.training.quiet = arguments->quiet;
     job->options = command.audit;
     for (size_t i = 0; i < limits->n; i++) {
@@ -265,6 +274,8 @@ static ks_status train(struct job *job)
 {
     if (!command.training.arch)
         return KS_OK;
+    if (command.page) /* before the training */
+        KS_TRY(ks_output_check(command.page, command.training.arch));
     KS_TRY(ks_audit_train(&command.training, &job->folder, job->trained));
     if (!command.page) {
         KS_TRY(ks_print_string(&job->page, "%s/audit.html", job->folder));

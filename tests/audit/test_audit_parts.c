@@ -110,12 +110,11 @@ TEST(test_shares)
         ks_audit_layers(&a, &d);
         assert_ok(d.status);
         assert_string_equal(d.block[0].text,
-                            negative ? "Most of the curvature comes from layer 02 (dense): its "
-                                       "block of the Hessian has the largest trace, 3, an "
-                                       "estimate. Some traces are negative, so the layers have no "
-                                       "shares."
-                                     : "Most of the curvature comes from layer 02 (dense): it has "
-                                       "75% of the trace of the Hessian, an estimate, and 50% of "
+                            negative ? "Layer 02 (dense) has the block of the Hessian with the "
+                                       "largest trace: 3, an estimate. Some traces are negative, "
+                                       "so the layers have no shares."
+                                     : "Layer 02 (dense) has the largest share of the curvature: "
+                                       "75% of the trace of the Hessian, an estimate, with 50% of "
                                        "the parameters.");
         assert_cells(&d.block[d.n - 3], negative ? "00|dense|5|-0.1235|7.777|-1|-|"
                                                  : "00|dense|5|-0.1235|7.777|1|25|");

@@ -117,7 +117,7 @@ TEST_IN_STUDY(test_further_analysis)
                                        "report.html: xqc\n");
     page = file_text("report.html");
     assert_contains(page, "<h3>Further analysis: xqc</h3>");
-    assert_contains(page, "<code>compat = xqc</code>");
+    assert_contains(page, "compat = xqc");
     assert_contains(page, "<td data-value=\"1e+30\">1.00e+30</td>");
 }
 

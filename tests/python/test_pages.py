@@ -41,7 +41,11 @@ class PagesTest(unittest.TestCase):
     def test_the_critics_of_audits_are_those_of_the_studies(self):
         command = [sys.executable, GALLERY / "critics.py", "--check"]
         self.assertEqual(subprocess.run(command, check=False).returncode, 0)
-        self.replace("trot/tables/checkpoints.csv", "dog-trot,bn+ce,1,10000,standard", "dog-trot,bn+ce,2,10000,standard")
+        self.replace(
+            "trot/tables/checkpoints.csv",
+            "dog-trot,bn+ce,1,10000,standard",
+            "dog-trot,bn+ce,2,10000,standard",
+        )
         found = subprocess.run([*command, self.copy], capture_output=True, text=True, check=False)
         self.assertEqual(found.returncode, 1)
         self.assertIn("critics.csv: is not what", found.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -9,7 +10,6 @@ import subprocess
 from collections.abc import Iterable
 from typing import Any, Union
 
-from kappascope.hdf5 import read_hdf5
 from kappascope.names import Path
 from kappascope.spectra import load_spectrum
 
@@ -91,15 +91,6 @@ def _check_options(command: str, options: dict[str, Option]) -> None:
         raise TypeError(f"{command}: expected no option {wrong[0]}, as its output is read here")
 
 
-def _number(options: dict[str, Option], name: str, default: float) -> float:
-    """The value of an option as the program, which accepted it, read it."""
-    value = options.get(name)
-    if value is None or value is False:
-        return default
-    text = f"{value}"
-    return int(text) if text.isdecimal() else float(text)
-
-
 def analyze(checkpoints: Any, **options: Option) -> Any:
     """Runs `kappascope analyze`, which writes a spectrum beside each checkpoint (load_spectrum reads
     it), and returns its statistics.
@@ -133,10 +124,9 @@ def audit(checkpoint: Path, **options: Option) -> Row:
     a limit of fail_if is met; and for each operator ("hessian", "ggn", "residual", with Adam's second moments
     "preconditioned") {statistic: number}, NaN where one is not resolved. Raises as analyze does."""
     _check_options("audit", options)
-    named = ("order", "batches", "seed", "count_above")  # in the names of the spectra
-    several = [key for key in named if isinstance(options.get(key), (list, tuple))]
-    if several:
-        raise TypeError(f"audit: {several[0]}: expected one value, found {options[several[0]]!r}")
+    for key in ("order", "batches", "seed", "count_above"):
+        if isinstance(options.get(key), (list, tuple)):
+            raise TypeError(f"audit: {key}: expected one value, found {options[key]!r}")
     path, *others = _paths(checkpoint)
     if others:
         raise TypeError(f"audit: checkpoint: expected one path, found {checkpoint!r}")
@@ -149,13 +139,8 @@ def audit(checkpoint: Path, **options: Option) -> Row:
     }
     folder, name = os.path.split(path)
     folder = os.path.join(str(options.get("cache") or folder), name.removesuffix(".h5") + ".audit")
-    stored = read_hdf5(path, lambda file: len(file["batch/input"]))
-    order, batches, seed, above = map(_number, [options] * 4, named, (90, stored, 0, 0))
-    end = f"-m{order:.0f}-n{batches:.0f}-s{int(seed)}" + (f"-c{above:.17g}" if above > 0 else "")
-    for operator in ("hessian", "ggn", "residual", "preconditioned"):
-        spectrum = os.path.join(folder, f"{operator}{end}.spectrum.h5")
-        if os.path.exists(spectrum):
-            row[operator] = load_spectrum(spectrum).summary
-        elif operator == "hessian":
-            raise ProgramError(f"{spectrum}: expected the spectrum of this audit, found no such file", status)
+    with open(os.path.join(folder, "tables", "spectra.csv"), newline="") as file:
+        for spectrum in csv.DictReader(file):
+            if spectrum["operator"] not in row:  # the Hessian of half of the minibatches comes second
+                row[spectrum["operator"]] = load_spectrum(os.path.join(folder, spectrum["file"])).summary
     return row
