@@ -112,7 +112,7 @@ ks_status ks_selection_count(const struct ks_networks *critics, int critic, int 
 {
     const struct KS(arch) *arch = critics->arch;
 
-    if (critic >= (int)critics->ensemble)
+    if (critic >= 0 && (size_t)critic >= critics->ensemble)
         return ks_fail(KS_USAGE, "--critic: expected 0 to %zu, found %d", critics->ensemble - 1,
                        critic);
     if (layer >= 0)

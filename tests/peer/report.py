@@ -228,7 +228,7 @@ def check_audit(page, path, pictures):
     check_ids(page)
     title = page.evaluate("document.querySelector('h2').textContent")
     check("<img" in title, f"the name of the audited file is shown as '{title}'")
-    for part in ["section", ".plot svg", "table", "li", "tr.other"]:
+    for part in ["section", ".plot svg", "table", "li"]:
         check(page.evaluate(f"!!document.querySelector('{part}')"), f"the audit has no {part}")
     for view in VIEWS:
         check_colours(page, view, pictures, "audit-")
