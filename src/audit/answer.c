@@ -306,11 +306,11 @@ static void add_row(const struct ks_measured_critic *c, const struct ks_measured
 static ks_status sort_critics(const struct ks_measured *m, const struct ks_measured_critic *self,
                               const struct ks_measured_critic ***sorted)
 {
-    KS_TRY(ks_alloc(m->n + 1, sizeof **sorted, sorted));
+    KS_TRY(ks_alloc(m->n + 1, sizeof(void *), sorted));
     for (size_t i = 0; i < m->n; i++)
         (*sorted)[i] = &m->critic[i];
     (*sorted)[m->n] = self;
-    qsort(*sorted, m->n + 1, sizeof **sorted, by_directions);
+    qsort(*sorted, m->n + 1, sizeof(void *), by_directions);
     return KS_OK;
 }
 

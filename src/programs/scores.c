@@ -77,7 +77,6 @@ static ks_status add_input(const char *path, struct ks_score_rows *rows)
                                                            : ks_score_rows_add_csv(path, rows);
 }
 
-
 static ks_status scores(const struct ks_arguments *arguments)
 {
     KS_CLEARED_BY(ks_score_rows_free) struct ks_score_rows rows = {0};
