@@ -68,6 +68,7 @@ static ks_status run(struct ks_pipeline *p, struct ks_count *c, struct demand *d
 {
     const struct ks_spectrum_options *o = p->options;
     const size_t all = ks_networks_parameters(&p->checkpoint->critic);
+    double unused = 0; /* while objects are counted, no gradient is computed */
 
     KS_TRY(ks_alloc(1, sizeof *p->selection, &p->selection));
     *p->selection = (struct ks_selection){.of = all, .n = p->budget.dimension};
@@ -75,7 +76,7 @@ static ks_status run(struct ks_pipeline *p, struct ks_count *c, struct demand *d
     KS_TRY(ks_null_space_new(&p->problem, o->kind, p->selection, &p->space));
     if (p->finds_gradient) {
         hold(c, 3, all); /* with the file, in memory, and what HDF5 copies of it */
-        KS_TRY(ks_gradient(&p->problem, NULL, NULL));
+        KS_TRY(ks_gradient(&p->problem, &unused, &unused));
         c->now = 0;
     } else if (!p->factors && !p->by_layers && o->eigenvectors == 0 && p->bounds.rows == 0) {
         KS_TRY(ks_pipeline_measure_bounds(p));

@@ -85,7 +85,10 @@ static ks_status count_run(const struct ks_results *r, const struct ks_result *r
     KS_TRY(ks_results_path(r, run, "run.json", &path));
     file = json_load_file(path, 0, NULL);
     versions = json_object_get(file, "versions");
-    json_object_foreach(versions, name, value) count_json(counts, name, value);
+    json_object_foreach(versions, name, value)
+    {
+        count_json(counts, name, value);
+    }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         count_json(counts, names[i], json_object_get(file, names[i]));
     return KS_OK;
@@ -117,9 +120,14 @@ static void add_counts(const char *title, const char *what, json_t *counts, stru
     if (json_object_size(counts) == 0)
         return;
     ks_document_columns(d, "", "%s<, value<, %s", title, what);
-    json_object_foreach(counts, name, values) json_object_foreach(values, value, number)
-        ks_document_cells(d, ks_cell_name(name), ks_cell_text(value),
-                          ks_cell_count((size_t)json_integer_value(number)));
+    json_object_foreach(counts, name, values)
+    {
+        json_object_foreach(values, value, number)
+        {
+            ks_document_cells(d, ks_cell_name(name), ks_cell_text(value),
+                              ks_cell_count((size_t)json_integer_value(number)));
+        }
+    }
 }
 
 static ks_status count_all(const struct ks_results *r, json_t *runs, json_t *spectra)
