@@ -256,3 +256,5 @@ int main(void)
 {
     return run_h1_tests();
 }
+
+CMFixtureFunction tests_teardown = drop;
