@@ -256,5 +256,3 @@ int main(void)
 {
     return run_h1_tests();
 }
-
-CMFixtureFunction tests_teardown = drop;
