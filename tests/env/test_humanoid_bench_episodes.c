@@ -131,7 +131,7 @@ static void check_stage(double stage, double saved)
     assert_close(env->task->domain->reward(env), expected, 0);
 }
 
-TEST(test_stages_of_a_damaged_file)
+TEST_WITH(test_stages_of_a_damaged_file, NULL, drop)
 {
     take("h1-maze-v0");
     place(0, 0, 0.98);
