@@ -96,7 +96,7 @@ static void add_limits(const struct ks_audit *a, const struct ks_measured *m,
                        const struct standing *s, struct ks_document *d)
 {
     const struct ks_audit_summary *f = &a->summary;
-    char tasks[128], stage[160] = "", task[200] = "";
+    char tasks[128], stage[160] = "", task[280] = "";
 
     list_tasks(m, sizeof tasks, tasks);
     if (isnan(f->env_step))
