@@ -102,12 +102,13 @@ static void add_limits(const struct ks_audit *a, const struct ks_measured *m,
     if (isnan(f->env_step))
         snprintf(stage, sizeof stage,
                  " The file does not say at which step it was written (attribute env_step), and "
-                 "conditioning changes a hundredfold in training.");
+                 "conditioning can change a hundredfold in training.");
     else if (!s->same_stage)
-        snprintf(stage, sizeof stage,
-                 " Few of these critics were measured near step %.0f, and conditioning changes a "
-                 "hundredfold in training.",
-                 f->env_step);
+        snprintf(
+            stage, sizeof stage,
+            " Few of these critics were measured near step %.0f, and conditioning can change a "
+            "hundredfold in training.",
+            f->env_step);
     if (!has_task(m, f->env))
         snprintf(task, sizeof task, " They were trained on %s, this one on %s.", tasks,
                  *f->env ? f->env : "a task that the file does not name");
