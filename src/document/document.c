@@ -101,7 +101,7 @@ struct ks_cell ks_cell_or(struct ks_cell cell, const char *word)
 
 struct ks_cell ks_cell_note(struct ks_cell cell, const char *note)
 {
-    cell.note = note;
+    cell.note = note && *note ? note : NULL;
     return cell;
 }
 
@@ -119,14 +119,47 @@ struct ks_cell ks_cell_wide(struct ks_cell cell, size_t width)
 
 /* --- documents --- */
 
-/* What the caller frees; NULL once anything has failed. */
+const char *const ks_document_tags[KS_TAGS] = {"<b>",     "</b>",      "<i>", "</i>", "<code>",
+                                               "</code>", "<a href='", "'>",  "</a>"};
+
+/* Puts marks in place of tags. Returns their number. */
+static size_t mark(char *text)
+{
+    size_t n = 0;
+
+    for (char *to = text; (*to = *text); to++) {
+        size_t k = 0;
+
+        while (k < KS_TAGS && strncmp(text, ks_document_tags[k], strlen(ks_document_tags[k])) != 0)
+            k++;
+        if (k < KS_TAGS) {
+            *to = (char)(KS_MARK + k);
+            n++;
+        }
+        text += k < KS_TAGS ? strlen(ks_document_tags[k]) : 1;
+    }
+    return n;
+}
+
+/* What the caller frees; NULL once anything has failed. If an argument contains marks, all become a
+ * character that is never shown as it is. */
 static __attribute__((format(printf, 2, 0))) char *print(struct ks_document *d, const char *format,
                                                          va_list values)
 {
+    KS_OWNED char *marked = NULL;
     char *text = NULL;
+    size_t n, found = 0;
 
     if (d->status == KS_OK)
-        d->status = ks_print_values(&text, format, values);
+        d->status = ks_copy_string(format, &marked);
+    if (d->status != KS_OK)
+        return NULL;
+    n = mark(marked);
+    d->status = ks_print_values(&text, marked, values);
+    for (char *c = text; c && *(c += strcspn(c, KS_MARKS)); c++)
+        found++;
+    for (char *c = text; found > n && *(c += strcspn(c, KS_MARKS)); c++)
+        *c = '\x7f';
     return text;
 }
 

@@ -1,5 +1,9 @@
 /* A document of sections, paragraphs, lists, lines, tables and figures: what people read. It is
- * printed on a terminal or as HTML. Its texts may come from files: both printers escape them.
+ * printed on a terminal or as HTML. Its texts may come from files: both printers escape them. Only
+ * in a format, and never in its arguments, tags have a meaning, those of ks_document_tags:
+ *
+ *     ks_document_add(d, KS_BLOCK_TEXT, "<b>%s</b> has the largest <i>kappa</i>", name);
+ *     ks_document_more(d, ", seen in <a href='#plot-%s'>the plot</a>.", name);
  *
  * Whoever adds checks nothing: the first failure is kept in `status`, and nothing is added after
  * it. A document that is zeroed is empty. */
@@ -19,6 +23,8 @@ enum ks_cell_look {
     KS_CELL_NUMBER, /* to the right; also the heading of such a column */
     KS_CELL_TEXT,   /* to the left                                     */
     KS_CELL_NAME,   /* to the left: what the row is about              */
+    KS_CELL_YES,    /* to the left: a good verdict, coloured on a page */
+    KS_CELL_NO,     /* likewise, a bad one                             */
     KS_CELL_NONE,   /* in place of a number that is not known          */
     KS_CELL_FILTER  /* not shown: what a page's filter knows of the row */
 };
@@ -33,7 +39,8 @@ struct ks_cell {
     double key;       /* by which a column is sorted on a page; NaN: by text */
     const char *note; /* small print behind or below it, in lines; NULL: none */
     size_t width;     /* on a terminal, the least width of its column        */
-    const char *link; /* where a click leads to; NULL: nowhere. Of a filter: its name */
+    const char *link; /* where a click leads to; NULL: nowhere. Of a filter, and of a cell of
+                       * KS_BLOCK_OPENS: its name */
 };
 
 struct ks_cell ks_cell_text(const char *text);
@@ -54,8 +61,8 @@ struct ks_cell ks_cell_p(double p);
 struct ks_cell ks_cell_printed(const char *text, double key);
 /* The last cells of a row: "data-NAME" of it on a page. */
 struct ks_cell ks_cell_filter(const char *name, const char *value);
-/* The cell, but with `word` if its number is NaN; with small print; with a link; in a column of at
- * least this width on a terminal. */
+/* The cell, but with `word` if its number is NaN; with small print, if that is not empty; with a
+ * link; in a column of at least this width on a terminal. */
 struct ks_cell ks_cell_or(struct ks_cell cell, const char *word);
 struct ks_cell ks_cell_note(struct ks_cell cell, const char *note);
 struct ks_cell ks_cell_link(struct ks_cell cell, const char *link);
@@ -71,16 +78,26 @@ struct ks_cell ks_cell_wide(struct ks_cell cell, size_t width);
 /* --- documents --- */
 
 enum ks_block_kind {
-    KS_BLOCK_SECTION, /* a title                                                       */
-    KS_BLOCK_TEXT,    /* a paragraph                                                   */
-    KS_BLOCK_NOTE,    /* a paragraph in small print                                    */
-    KS_BLOCK_ITEM,    /* an entry of a list                                            */
-    KS_BLOCK_LINE,    /* a name and its value, which is the only cell                  */
-    KS_BLOCK_TABLE,   /* starts a table with the headings; its text is its id on a page */
-    KS_BLOCK_ROW,     /* a row of the table                                            */
-    KS_BLOCK_SHADED,  /* a row that must not be compared with the others               */
-    KS_BLOCK_FIGURE   /* the path of an SVG file: on a page it is drawn                */
+    KS_BLOCK_SECTION,    /* a title                                                       */
+    KS_BLOCK_SUBSECTION, /* a title in a section                                          */
+    KS_BLOCK_TEXT,       /* a paragraph                                                   */
+    KS_BLOCK_NOTE,       /* a paragraph in small print                                    */
+    KS_BLOCK_ITEM,       /* an entry of a list                                            */
+    KS_BLOCK_LINE,       /* a name and its value, which is the only cell                  */
+    KS_BLOCK_TABLE,      /* starts a table with the headings; its text is its id on a page */
+    KS_BLOCK_ROW,        /* a row of the table                                            */
+    KS_BLOCK_SHADED,     /* a row that must not be compared with the others               */
+    KS_BLOCK_HEADS,      /* titles of the columns of lines that open: a text, four cells  */
+    KS_BLOCK_OPENS,      /* such a line: on a page it opens to the blocks up to the next line or
+                          * title                                                         */
+    KS_BLOCK_FIGURE      /* the path of an SVG file: on a page it is drawn                */
 };
+
+/* In texts, the characters KS_MARK, KS_MARK + 1, ... stand in place of the tags <b>, </b>, <i>,
+ * </i>, <code>, </code>, <a href=', '> and </a>. */
+enum { KS_MARK = 14, KS_MARK_ADDRESS = 20, KS_TAGS = 9 };
+#define KS_MARKS "\16\17\20\21\22\23\24\25\26"
+extern const char *const ks_document_tags[KS_TAGS];
 
 struct ks_block {
     enum ks_block_kind kind;

@@ -53,6 +53,17 @@ void ks_html_between(FILE *out, const char *before, const char *text, const char
     fputs(after, out);
 }
 
+/* Prints a text with its marks as tags. */
+static void print_marked(const char *text, FILE *out)
+{
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, KS_MARKS);
+        print_text(out, text, n);
+        if (text[n])
+            fputs(ks_document_tags[text[n++] - KS_MARK], out);
+    }
+}
+
 static void print_svg(const char *svg, const char *id, FILE *out)
 {
     static const char *const before[] = {" id=\"", " id='", "url(#", "href=\"#", "href='#"};
@@ -111,23 +122,27 @@ static void print_note(const char *note, const char *element, FILE *out)
     }
 }
 
-static void print_cell(const struct ks_cell *cell, bool heading, FILE *out)
+static void print_cell(const struct ks_cell *cell, enum ks_block_kind kind, FILE *out)
 {
     static const char *const classes[] = {[KS_CELL_TEXT] = " class=\"text\"",
                                           [KS_CELL_NAME] = " class=\"name\"",
+                                          [KS_CELL_YES] = " class=\"text yes\"",
+                                          [KS_CELL_NO] = " class=\"text no\"",
                                           [KS_CELL_NONE] = " class=\"none\""};
-    const char *tag = heading ? "th" : "td";
+    const bool heading = kind == KS_BLOCK_TABLE || kind == KS_BLOCK_HEADS,
+               line = kind == KS_BLOCK_HEADS || kind == KS_BLOCK_OPENS;
+    const char *tag = line ? "span" : heading ? "th" : "td";
 
     fprintf(out, "<%s", tag);
     if (cell->look != KS_CELL_NUMBER && !(heading && cell->look == KS_CELL_NAME))
         fputs(classes[cell->look], out);
     else if (!heading)
         print_key(cell->key, out);
-    putc('>', out);
     if (cell->link)
-        ks_html_between(out, "<a href=\"", cell->link, "\">");
+        ks_html_between(out, line ? " data-by=\"" : "><a href=\"", cell->link, "\"");
+    putc('>', out);
     ks_html_text(out, cell->text);
-    fputs(cell->link ? "</a>" : "", out);
+    fputs(cell->link && !line ? "</a>" : "", out);
     if (cell->note)
         print_note(cell->note, heading ? "span class=\"kind\"" : "small", out);
     fprintf(out, "</%s>", tag);
@@ -137,7 +152,7 @@ static void print_cells(const struct ks_block *b, FILE *out)
 {
     for (size_t k = 0; k < b->n; k++)
         if (b->cell[k].look != KS_CELL_FILTER)
-            print_cell(&b->cell[k], b->kind == KS_BLOCK_TABLE, out);
+            print_cell(&b->cell[k], b->kind, out);
 }
 
 static void print_row(const struct ks_block *b, FILE *out)
@@ -171,72 +186,74 @@ static ks_status print_figure(const struct ks_block *b, const char *id, FILE *ou
     return KS_OK;
 }
 
-/* Opens and closes the list or table that starts before, or ends behind, block b. `neighbour`: the
- * block before or behind it, or NULL. */
-static void open_group(const struct ks_block *b, const struct ks_block *neighbour, FILE *out)
-{
-    const bool same = neighbour && neighbour->kind == b->kind;
+/* In front of a list of such blocks and behind it; of a block, and behind its text. */
+static const struct {
+    const char *open, *close, *before, *after, *end;
+} tags[] = {[KS_BLOCK_SECTION] = {"", "", "<h2>", "", "</h2>\n"},
+            [KS_BLOCK_SUBSECTION] = {"", "", "<h3>", "", "</h3>\n"},
+            [KS_BLOCK_TEXT] = {"", "", "<p>", "", "</p>\n"},
+            [KS_BLOCK_NOTE] = {"", "", "<p class=\"note\">", "", "</p>\n"},
+            [KS_BLOCK_ITEM] = {"<ul>\n", "</ul>\n", "<li>", "", "</li>\n"},
+            [KS_BLOCK_LINE] = {"<dl>\n", "</dl>\n", "<dt>", "</dt>\n<dd>", "</dd>\n"},
+            [KS_BLOCK_HEADS] = {"", "", "<p class=\"heads\" aria-hidden=\"true\"><span>", "</span>",
+                                "</p>\n"},
+            [KS_BLOCK_OPENS] = {"", "",
+                                "<details class=\"line\">\n<summary><span class=\"sentence\">",
+                                "</span>", "</summary>\n"}};
 
-    if (b->kind == KS_BLOCK_ITEM && !same)
-        fputs("<ul>\n", out);
-    if (b->kind == KS_BLOCK_LINE && !same)
-        fputs("<dl>\n", out);
+static void print_paragraph(const struct ks_block *b, bool first, bool last, FILE *out)
+{
+    fputs(first ? tags[b->kind].open : "", out);
+    fputs(tags[b->kind].before, out);
+    print_marked(b->text, out);
+    fputs(tags[b->kind].after, out);
+    if (b->kind == KS_BLOCK_LINE)
+        print_marked(b->cell[0].text, out);
+    else
+        print_cells(b, out);
+    fputs(tags[b->kind].end, out);
+    fputs(last ? tags[b->kind].close : "", out);
 }
 
-static void close_group(const struct ks_block *b, const struct ks_block *neighbour, FILE *out)
+/* `before`, `next`: the blocks beside it, or NULL. */
+static ks_status print_block(const struct ks_block *b, const struct ks_block *before,
+                             const struct ks_block *next, const char *id, FILE *out)
 {
-    const bool same = neighbour && neighbour->kind == b->kind;
-
-    if (b->kind == KS_BLOCK_ITEM && !same)
-        fputs("</ul>\n", out);
-    if (b->kind == KS_BLOCK_LINE && !same)
-        fputs("</dl>\n", out);
-    if ((b->kind == KS_BLOCK_TABLE || is_row(b)) && !is_row(neighbour))
-        fputs("</tbody>\n</table>\n</div>\n", out);
-}
-
-static ks_status print_block(const struct ks_block *b, const char *id, FILE *out)
-{
-    static const struct {
-        const char *before, *after;
-    } tags[] = {[KS_BLOCK_SECTION] = {"<h2>", "</h2>\n"},
-                [KS_BLOCK_TEXT] = {"<p>", "</p>\n"},
-                [KS_BLOCK_NOTE] = {"<p class=\"note\">", "</p>\n"},
-                [KS_BLOCK_ITEM] = {"<li>", "</li>\n"},
-                [KS_BLOCK_LINE] = {"<dt>", "</dt>\n"}};
-
     if (b->kind == KS_BLOCK_FIGURE)
         return print_figure(b, id, out);
-    if (b->kind == KS_BLOCK_TABLE) {
+    if (b->kind == KS_BLOCK_TABLE)
         print_headings(b, out);
-    } else if (is_row(b)) {
+    else if (is_row(b))
         print_row(b, out);
-    } else {
-        ks_html_between(out, tags[b->kind].before, b->text, tags[b->kind].after);
-    }
-    if (b->kind == KS_BLOCK_LINE)
-        ks_html_between(out, "<dd>", b->cell[0].text, "</dd>\n");
+    else
+        print_paragraph(b, !before || before->kind != b->kind, !next || next->kind != b->kind, out);
+    if ((b->kind == KS_BLOCK_TABLE || is_row(b)) && !is_row(next))
+        fputs("</tbody>\n</table>\n</div>\n", out);
     return KS_OK;
 }
 
 ks_status ks_document_html(const struct ks_document *d, const char *id, FILE *out)
 {
     size_t sections = 0;
+    bool opened = false; /* by a KS_BLOCK_OPENS */
 
     KS_TRY(d->status);
     for (size_t i = 0; i < d->n; i++) {
         const struct ks_block *b = &d->block[i];
         char own[64]; /* what the ids of a figure start with */
 
+        if (b->kind <= KS_BLOCK_SUBSECTION || b->kind == KS_BLOCK_OPENS) {
+            fputs(opened ? "</details>\n" : "", out);
+            opened = b->kind == KS_BLOCK_OPENS;
+        }
         if (b->kind == KS_BLOCK_SECTION) {
             fputs(sections > 0 ? "</section>\n" : "", out);
             fprintf(out, "<section id=\"%s-%zu\">\n", id, ++sections);
         }
-        open_group(b, i > 0 ? b - 1 : NULL, out);
         snprintf(own, sizeof own, "%s-%zu-%zu", id, sections, i);
-        KS_TRY(print_block(b, own, out));
-        close_group(b, i + 1 < d->n ? b + 1 : NULL, out);
+        KS_TRY(print_block(b, i > 0 ? b - 1 : NULL, i + 1 < d->n ? b + 1 : NULL, own, out));
     }
+    fputs(opened ? "</details>\n" : "", out);
     fputs(sections > 0 ? "</section>\n" : "", out);
     return KS_OK;
 }

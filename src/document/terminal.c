@@ -27,6 +27,24 @@ static ks_status show(const char *text, const char *note, char **shown)
     return KS_OK;
 }
 
+/* Likewise, of a text without its marks and the addresses of its links. */
+static ks_status show_marked(const char *text, char **shown)
+{
+    KS_OWNED char *plain = NULL;
+    bool address = false;
+    char *to;
+
+    KS_TRY(ks_copy_string(text, &plain));
+    to = plain;
+    for (; *text; text++)
+        if (strchr(KS_MARKS, *text))
+            address = *text == KS_MARK_ADDRESS;
+        else if (!address)
+            *to++ = *text;
+    *to = '\0';
+    return show(plain, NULL, shown);
+}
+
 /* --- tables --- */
 
 /* Filters are the last cells of a row. */
@@ -98,8 +116,8 @@ static ks_status print_line(const struct ks_block *b, FILE *out)
 {
     KS_OWNED char *name = NULL, *value = NULL;
 
-    KS_TRY(show(b->text, NULL, &name));
-    KS_TRY(show(b->cell[0].text, b->cell[0].note, &value));
+    KS_TRY(show_marked(b->text, &name));
+    KS_TRY(show_marked(b->cell[0].text, &value));
     fprintf(out, "  %-*s %s\n", NAME, name, value);
     return KS_OK;
 }
@@ -126,33 +144,37 @@ static size_t line_length(const char *text, size_t room)
 }
 
 /* `first` stands in front of the first line, blanks of its width in front of the others. */
-static ks_status print_wrapped(const char *first, const char *text, size_t width, FILE *out)
+static void print_wrapped(const char *first, const char *next, size_t width, FILE *out)
 {
-    KS_OWNED char *shown = NULL;
     const size_t indent = strlen(first);
-    const char *next;
 
-    KS_TRY(show(text, NULL, &shown));
-    next = shown;
     for (bool more = false; *(next += strspn(next, " ")); more = true) {
         const size_t length = line_length(next, width - indent);
 
         fprintf(out, "%*s%.*s\n", (int)indent, more ? "" : first, (int)length, next);
         next += length;
     }
-    return KS_OK;
 }
 
 static ks_status print_paragraph(const struct ks_block *b, size_t width, FILE *out)
 {
-    static const char *const first[] = {[KS_BLOCK_SECTION] = "",
-                                        [KS_BLOCK_TEXT] = "  ",
-                                        [KS_BLOCK_NOTE] = "  ",
-                                        [KS_BLOCK_ITEM] = "  - ",
-                                        [KS_BLOCK_FIGURE] = "  Plot: "};
+    static const char *const first[] = {
+        [KS_BLOCK_SECTION] = "", [KS_BLOCK_SUBSECTION] = "",    [KS_BLOCK_TEXT] = "  ",
+        [KS_BLOCK_NOTE] = "  ",  [KS_BLOCK_ITEM] = "  - ",      [KS_BLOCK_HEADS] = "  ",
+        [KS_BLOCK_OPENS] = "  ", [KS_BLOCK_FIGURE] = "  Plot: "};
+    KS_OWNED char *text = NULL;
 
-    fputs(b->kind == KS_BLOCK_SECTION ? "\n" : "", out);
-    return print_wrapped(first[b->kind], b->text, width, out);
+    fputs(b->kind <= KS_BLOCK_SUBSECTION ? "\n" : "", out);
+    KS_TRY(show_marked(b->text, &text));
+    print_wrapped(first[b->kind], text, width, out);
+    for (size_t k = 0; k < b->n; k++) {
+        KS_OWNED char *name = NULL, *shown = NULL;
+
+        KS_TRY(show(b->cell[k].link ? b->cell[k].link : "", NULL, &name));
+        KS_TRY(show(b->cell[k].text, b->cell[k].note, &shown));
+        fprintf(out, "    %-*s %s\n", NAME, name, shown);
+    }
+    return KS_OK;
 }
 
 ks_status ks_document_print(struct ks_document *d, size_t width, FILE *out)

@@ -141,6 +141,66 @@ TEST(test_filters_and_lines)
     ks_document_clear(&d);
 }
 
+/* Tags of a format are emphasis; those of a text from a file, and the marks that stand for tags,
+ * are shown as they are. */
+TEST(test_emphasis)
+{
+    const char hostile[] = "<b>'>\16\24";
+    struct ks_document d = {.n = 0};
+
+    ks_document_add(&d, KS_BLOCK_TEXT, "<b>a</b> is <i>%s</i> <", "<b>");
+    ks_document_more(&d, ", <a href='#%s'>see <code>c</code></a>", "x'y");
+    ks_document_line(&d, "key", "<code>%d</code>", 1);
+    ks_document_add(&d, KS_BLOCK_NOTE, "<i>%s</i>", hostile);
+    ks_document_cells(&d, ks_cell_text(hostile));
+    assert_string_equal(
+        as_html(&d),
+        "<p><b>a</b> is <i>&lt;b&gt;</i> &lt;, <a href='#x&#39;y'>see <code>c</code></a></p>\n"
+        "<dl>\n<dt>key</dt>\n<dd><code>1</code></dd>\n</dl>\n"
+        "<p class=\"note\">&#xFFFD;&lt;b&gt;&#39;&gt;&#xFFFD;&#xFFFD;&#xFFFD;</p>\n"
+        "<tr><td class=\"text\">&lt;b&gt;&#39;&gt;&#xFFFD;&#xFFFD;</td></tr>\n"
+        "</tbody>\n</table>\n</div>\n");
+    assert_string_equal(on_terminal(&d, 80), "  a is <b> <, see c\n"
+                                             "  key                  1\n"
+                                             "  \\x7f<b>'>\\x7f\\x7f\\x7f\n"
+                                             "  <b>'>\\x0e\\x14\n");
+    ks_document_clear(&d);
+}
+
+/* A line opens to what follows, up to the next line, title or the end. */
+TEST(test_lines_that_open)
+{
+    struct ks_cell yes = ks_cell_note(ks_cell_text("yes"), "why");
+    struct ks_document d = {.n = 0};
+
+    yes.look = KS_CELL_YES;
+    ks_document_add(&d, KS_BLOCK_HEADS, "claim");
+    ks_document_cell(&d, ks_cell_note(ks_cell_heading("verdict"), "by it"));
+    ks_document_add(&d, KS_BLOCK_OPENS, "a");
+    ks_document_cell(&d, ks_cell_link(yes, "verdict"));
+    ks_document_add(&d, KS_BLOCK_NOTE, "more");
+    ks_document_add(&d, KS_BLOCK_OPENS, "b");
+    ks_document_add(&d, KS_BLOCK_SUBSECTION, "c");
+    ks_document_add(&d, KS_BLOCK_OPENS, "d");
+    assert_string_equal(
+        as_html(&d),
+        "<p class=\"heads\" aria-hidden=\"true\"><span>claim</span>"
+        "<span>verdict<span class=\"kind\">by it</span></span></p>\n"
+        "<details class=\"line\">\n<summary><span class=\"sentence\">a</span>"
+        "<span class=\"text yes\" data-by=\"verdict\">yes<small>why</small></span></summary>\n"
+        "<p class=\"note\">more</p>\n</details>\n"
+        "<details class=\"line\">\n<summary><span class=\"sentence\">b</span></summary>\n"
+        "</details>\n<h3>c</h3>\n"
+        "<details class=\"line\">\n<summary><span class=\"sentence\">d</span></summary>\n"
+        "</details>\n");
+    assert_string_equal(on_terminal(&d, 80), "  claim\n"
+                                             "                         verdict (by it)\n"
+                                             "  a\n"
+                                             "    verdict              yes (why)\n"
+                                             "  more\n  b\n\nc\n  d\n");
+    ks_document_clear(&d);
+}
+
 static size_t count_of(char letter, const char *text)
 {
     size_t n = 0;
