@@ -160,30 +160,6 @@ static ks_status print_text(void *data, FILE *out)
     return KS_OK;
 }
 
-/* How large the study is. */
-static ks_status print_extent(void *data, FILE *out)
-{
-    const struct ks_page *page = data;
-    const struct ks_study *s = page->results->study;
-    size_t n = page->table->n_rows;
-
-    fprintf(out, "%zu architecture%s, %zu seed%s, %zu environment steps per run", n,
-            n == 1 ? "" : "s", s->n_seeds, s->n_seeds == 1 ? "" : "s", s->stop ? s->end : s->steps);
-    if (s->stop)
-        fprintf(out, ": <b>stopped early</b>, of %zu planned", s->steps);
-    if (s->has_checkpoint)
-        fprintf(out, ". Checkpoints up to step %zu are not pooled. %s", s->first_update,
-                ks_study_trains(s) ? "Some runs were trained elsewhere." : "Trained elsewhere.");
-    else
-        fprintf(out,
-                ". %zu checkpoint%s per run, of which those at the first update are not pooled.",
-                s->n_checkpoints, s->n_checkpoints == 1 ? "" : "s");
-    if (n < s->n_architectures)
-        fprintf(out, " <b>%zu of the study's %zu architectures are left out</b>: see the warnings.",
-                s->n_architectures - n, s->n_architectures);
-    return KS_OK;
-}
-
 static bool has_warnings(const void *data)
 {
     return ((const struct ks_page *)data)->results->n_warnings > 0;
@@ -198,31 +174,30 @@ static void add_warnings(void *data, struct ks_document *d)
 }
 
 /* Which rewards the targets are of, and what eigenvalues are averaged over. */
-static ks_status print_targets(void *data, FILE *out)
+static void add_targets(void *data, struct ks_document *d)
 {
     const struct ks_settings *set = &study_of(data)->settings;
 
     if (!ks_study_trains(study_of(data))) {
-        fputs("Eigenvalues are those of the loss averaged over the minibatches in the checkpoint, "
-              "with "
-              "the targets that are in it.",
-              out);
-        return KS_OK;
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "Eigenvalues are those of the loss averaged over the minibatches in the "
+                        "checkpoint, with the targets that are in it.");
+        return;
     }
-    fprintf(out,
-            "The targets in the checkpoints' batches are of <b>%s</b> rewards%s Eigenvalues are "
-            "those of the loss averaged over the checkpoint's %zu minibatches; the published code "
-            "divides by that number once more.",
-            set->raw_rewards || !set->reward_normalization ? "raw" : "normalized",
-            set->raw_rewards && set->reward_normalization
-                ? ", as in the published code, although training normalizes rewards. Raw rewards "
-                  "shift the targets and pile up mass on the last atom."
-            : set->reward_normalization
-                ? ", as in training (the published code uses raw rewards here; raw_rewards = 1 in "
-                  "the study's [train] reproduces that)."
-                : ", as in training: reward normalization is off.",
-            set->analysis_minibatches);
-    return KS_OK;
+    ks_document_add(
+        d, KS_BLOCK_TEXT,
+        "The targets in the checkpoints' batches are of <b>%s</b> rewards%s Eigenvalues are those "
+        "of the loss averaged over the checkpoint's %zu minibatches; the published code divides by "
+        "that number once more.",
+        set->raw_rewards || !set->reward_normalization ? "raw" : "normalized",
+        set->raw_rewards && set->reward_normalization
+            ? ", as in the published code, although training normalizes rewards. Raw rewards "
+              "shift the targets and pile up mass on the last atom."
+        : set->reward_normalization
+            ? ", as in training (the published code uses raw rewards here; raw_rewards = 1 in "
+              "the study's [train] reproduces that)."
+            : ", as in training: reward normalization is off.",
+        set->analysis_minibatches);
 }
 
 /* --- the page --- */
@@ -257,16 +232,15 @@ static const struct ks_template_section sections[] = {
     {"folder", .print = print_folder},
     {"env", .print = print_env},
     {"text", .print = print_text},
-    {"extent", .print = print_extent},
-    {"headline", .print = ks_page_headline},
-    {"limits", .print = ks_page_limits},
-    {"evidence", .print = ks_page_evidence},
+    {"extent", .add = ks_page_extent},
+    {"headline", .add = ks_page_headline},
+    {"evidence", .add = ks_page_evidence},
     {"warnings", .add = add_warnings, .present = has_warnings},
-    {"verdicts", .print = ks_page_verdicts, .present = has_verdicts},
+    {"verdicts", .add = ks_page_verdicts, .present = has_verdicts},
     {"theorems", .add = ks_page_theorems, .present = has_theorems},
     {"architectures", .add = ks_page_architectures},
-    {"targets", .print = print_targets},
-    {"analyses", .print = ks_page_analyses},
+    {"targets", .add = add_targets},
+    {"analyses", .add = ks_page_analyses},
     {"plot", .print_named = ks_page_plot},
     {"other_plots", .print = print_other_plots},
     {"correlations", .add = ks_page_correlations, .present = has_correlations},

@@ -25,16 +25,16 @@ ks_status ks_page_write(const struct ks_results *results, const struct ks_summar
  * ks_page. */
 
 /* The answer in a sentence; how far it goes: seeds, steps; the numbers behind it. */
-ks_status ks_page_headline(void *data, FILE *out);
-ks_status ks_page_limits(void *data, FILE *out);
-ks_status ks_page_evidence(void *data, FILE *out);
+void ks_page_headline(void *data, struct ks_document *document);
+void ks_page_extent(void *data, struct ks_document *document);
+void ks_page_evidence(void *data, struct ks_document *document);
 /* The paper's claims with a verdict by each statistic, grouped by the date of their rules. */
-ks_status ks_page_verdicts(void *data, FILE *out);
+void ks_page_verdicts(void *data, struct ks_document *document);
 /* The paper's proved bounds and the largest measurements of each architecture. */
 void ks_page_theorems(void *data, struct ks_document *document);
 /* The table of architectures, with the kind of every number; tables of further analyses. */
 void ks_page_architectures(void *data, struct ks_document *document);
-ks_status ks_page_analyses(void *data, FILE *out);
+void ks_page_analyses(void *data, struct ks_document *document);
 /* The plot of that name. In place of a plot that has not been drawn, why it has not. Fails with
  * KS_FORMAT if no plot has that name or the file is not SVG. */
 ks_status ks_page_plot(void *data, const char *name, FILE *out);

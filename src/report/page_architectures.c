@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "document/html.h"
 #include "report/plots.h"
 
 enum kind { VALUE, BOUND, RANGE };
@@ -65,7 +64,7 @@ static void add_range(const struct ks_seed_range *range, struct ks_document *d)
     snprintf(note, sizeof note, "%s%s%s%s", open ? "upper end not resolved" : "",
              open && range->n > 1 ? "\n" : "", range->n > 1 ? "all seeds: " : "",
              range->n > 1 ? ks_interval_text(range->all, KS_IN_WORDS, all) : "");
-    ks_document_cell(d, range->n > 0 && *note ? ks_cell_note(cell, note) : cell);
+    ks_document_cell(d, range->n > 0 ? ks_cell_note(cell, note) : cell);
 }
 
 /* The rows of one analysis. */
@@ -228,31 +227,24 @@ void ks_page_architectures(void *data, struct ks_document *d)
     add_rows(&rows, "table-architectures", d);
 }
 
-/* The table of a further analysis, behind its title. */
-static ks_status print_analysis(const struct ks_page *page, size_t k, FILE *out)
+/* The table of each further analysis, behind its title. */
+void ks_page_analyses(void *data, struct ks_document *d)
 {
     static const char *const which[] = {"same checkpoints", "checkpoints after the first update",
                                         "last checkpoint"};
-    const struct ks_study_analysis *a = &page->results->study->analysis[k];
-    const struct rows rows = {page, page->table->row + k * page->table->n_rows,
-                              page->table->n_rows};
-    KS_CLEARED_BY(ks_document_clear) struct ks_document d = {.n = 0};
-    char id[48];
-
-    ks_html_between(out, "<h3>Further analysis: ", a->name, "</h3>\n");
-    ks_document_add(&d, KS_BLOCK_TEXT, "The %s, analyzed with ", which[a->scope.checkpoints]);
-    ks_page_add_settings(a, &d);
-    ks_document_more(&d, ".");
-    snprintf(id, sizeof id, "table-analysis-%zu", k);
-    add_rows(&rows, id, &d);
-    return ks_document_html(&d, id, out);
-}
-
-ks_status ks_page_analyses(void *data, FILE *out)
-{
     const struct ks_page *page = data;
 
-    for (size_t k = 1; k < page->table->n_analyses; k++)
-        KS_TRY(print_analysis(page, k, out));
-    return KS_OK;
+    for (size_t k = 1; k < page->table->n_analyses; k++) {
+        const struct ks_study_analysis *a = &page->results->study->analysis[k];
+        const struct rows rows = {page, page->table->row + k * page->table->n_rows,
+                                  page->table->n_rows};
+        char id[48];
+
+        ks_document_add(d, KS_BLOCK_SUBSECTION, "Further analysis: %s", a->name);
+        ks_document_add(d, KS_BLOCK_TEXT, "The %s, analyzed with ", which[a->scope.checkpoints]);
+        ks_page_add_settings(a, d);
+        ks_document_more(d, ".");
+        snprintf(id, sizeof id, "table-analysis-%zu", k);
+        add_rows(&rows, id, d);
+    }
 }

@@ -2,11 +2,9 @@
 #include "report/page.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "claims/claims.h"
 #include "core/interval.h"
-#include "document/html.h"
 
 /* --- the claims' verdicts: a line per claim, which opens to the numbers --- */
 
@@ -21,128 +19,77 @@ static const struct {
 };
 enum { IN_LINE = KS_CLAIM_CONTROL };
 
-static const char *const classes[KS_VERDICTS] = {
-    [KS_SUPPORTED] = "yes",         [KS_SAME_DIRECTION] = "yes", [KS_NOT_SUPPORTED] = "no",
-    [KS_OPPOSITE_DIRECTION] = "no", [KS_NOT_DECIDED] = "open",   [KS_NOT_RESOLVED] = "open",
-    [KS_RESULTS_KNOWN] = "open"};
+static const enum ks_cell_look looks[KS_VERDICTS] = {
+    [KS_SUPPORTED] = KS_CELL_YES,     [KS_SAME_DIRECTION] = KS_CELL_YES,
+    [KS_NOT_SUPPORTED] = KS_CELL_NO,  [KS_OPPOSITE_DIRECTION] = KS_CELL_NO,
+    [KS_NOT_DECIDED] = KS_CELL_TEXT,  [KS_NOT_RESOLVED] = KS_CELL_TEXT,
+    [KS_RESULTS_KNOWN] = KS_CELL_TEXT};
 
-/* The verdict by a statistic and, where there is none, why. `row`: NULL if there is none. */
-static void print_verdict(const struct ks_claims *claims, const struct ks_claim_row *row, FILE *out)
+/* Adds the verdict by a statistic and, where there is none, why. `row`: NULL if there is none. */
+static void add_verdict(const struct ks_claims *claims, const struct ks_claim_row *row,
+                        const char *name, struct ks_document *d)
 {
-    char reason[KS_CLAIM_REASON], starts[KS_CLAIM_STARTS_TEXT];
+    char reason[KS_CLAIM_REASON] = "", starts[KS_CLAIM_STARTS_TEXT] = "";
+    char note[KS_CLAIM_REASON + KS_CLAIM_STARTS_TEXT];
+    struct ks_cell cell = ks_cell_text(row ? ks_verdict_names[row->verdict] : "does not apply");
 
-    if (!row) {
-        fputs("<span class=\"open\">does not apply</span>", out);
-        return;
-    }
-    fprintf(out, "<span class=\"%s\">%s</span>", classes[row->verdict],
-            ks_verdict_names[row->verdict]);
-    ks_claims_reason(claims, row, reason);
-    if (*reason)
-        ks_html_between(out, " <small>", reason, "</small>");
-    ks_claims_starts(row, starts);
-    if (*starts)
-        ks_html_between(out, " <small>", starts, "</small>");
-}
-
-/* Whether the reason is the same by every statistic that the claim has: it is said once then. */
-static bool is_one_reason(const struct ks_claims *claims, const struct ks_paper_claim *claim)
-{
-    char first[KS_CLAIM_REASON] = "", reason[KS_CLAIM_REASON];
-
-    for (size_t k = 0; k < IN_LINE; k++) {
-        const struct ks_claim_row *row = ks_claims_row(claims, claim, k);
-
-        if (!row)
-            continue;
+    if (row) {
+        cell.look = looks[row->verdict];
         ks_claims_reason(claims, row, reason);
-        if (!*reason || (*first && strcmp(reason, first) != 0))
-            return false;
-        memcpy(first, reason, sizeof first);
+        ks_claims_starts(row, starts);
     }
-    return *first;
+    snprintf(note, sizeof note, "%s%s%s", reason, *reason && *starts ? "\n" : "", starts);
+    ks_document_cell(d, ks_cell_link(ks_cell_note(cell, note), name));
 }
 
-/* The verdict in a column of the line. */
-static void print_column(const struct ks_claims *claims, const struct ks_claim_row *row,
-                         const char *class, const char *title, FILE *out)
-{
-    fprintf(out, "<span class=\"%s\" data-by=\"%s\">", class, title);
-    print_verdict(claims, row, out);
-    fputs("</span>", out);
-}
-
-static void print_line(const struct ks_claims *claims, const struct ks_paper_claim *claim,
-                       FILE *out)
-{
-    ks_html_between(out, "<summary><span class=\"sentence\">", claim->sentence, "</span>");
-    if (is_one_reason(claims, claim))
-        print_column(claims, ks_claims_row(claims, claim, KS_CLAIM_PAPER), "all", "all statistics",
-                     out);
-    else
-        for (size_t k = 0; k < IN_LINE; k++)
-            print_column(claims, ks_claims_row(claims, claim, k), "one", statistics[k].title, out);
-    fprintf(out, "<span data-by=\"the claim\">%s</span></summary>\n",
-            ks_claims_survival(claims, claim));
-}
-
-/* --- what the line opens to --- */
-
-static void print_cell(double value, const char *format, const char *none, FILE *out)
-{
-    fputs("<td>", out);
-    fprintf(out, isnan(value) ? "%s" : "", none);
-    if (!isnan(value))
-        fprintf(out, format, value);
-    fputs("</td>", out);
-}
-
-static void print_numbers(const struct ks_claims *claims, const struct ks_claim_row *row,
-                          bool within, FILE *out)
+static void add_numbers(const struct ks_claims *claims, const struct ks_claim_row *row, bool within,
+                        struct ks_document *d)
 {
     const struct ks_finding *f = &row->found;
+    char effect[KS_CELL_PRINTED];
 
-    fprintf(out, "<tr><td>%s</td><td class=\"text\">", statistics[row->statistic].title);
-    print_verdict(claims, row, out);
-    fputs("</td>", out);
-    if (f->effect_high > f->effect_low) /* an interval */
-        fprintf(out, "<td>%.3g to %.3g</td>", f->effect_low, f->effect_high);
-    else
-        print_cell(isnan(f->effect_high) ? NAN : f->effect_low, "%.3g", "not known", out);
-    print_cell(f->theta, "%.3g", "none", out);
-    print_cell(row->p_holm, "%.2g", "no test", out);
+    snprintf(effect, sizeof effect, "%.3g to %.3g", f->effect_low, f->effect_high);
+    ks_document_cells(d, ks_cell_text(statistics[row->statistic].title));
+    add_verdict(claims, row, NULL, d);
+    ks_document_cell(
+        d, f->effect_high > f->effect_low /* an interval */
+               ? ks_cell_printed(effect, f->effect_low)
+               : ks_cell_or(ks_cell_digits(3, isnan(f->effect_high) ? NAN : f->effect_low),
+                            "not known"));
+    ks_document_cell(d, ks_cell_or(ks_cell_digits(3, f->theta), "none"));
+    ks_document_cell(d, ks_cell_or(ks_cell_p(row->p_holm), "no test"));
     if (within)
-        print_cell(f->within, "%.2g", "not known", out);
-    fprintf(out, "<td>%zu</td><td>%zu</td></tr>\n", f->seeds, f->units);
+        ks_document_cell(d, ks_cell_or(ks_cell_digits(2, f->within), "not known"));
+    ks_document_cell(d, ks_cell_count(f->seeds));
+    ks_document_cell(d, ks_cell_count(f->units));
 }
 
-static void print_claim(const struct ks_claims *claims, const struct ks_paper_claim *claim,
-                        FILE *out)
+static void add_claim(const struct ks_claims *claims, const struct ks_paper_claim *claim,
+                      struct ks_document *d)
 {
     const bool within = claim->kind == KS_CLAIM_CORRELATION;
     char plot[KS_CLAIM_REASON];
 
-    fputs("<details class=\"claim\">", out);
-    print_line(claims, claim, out);
-    fprintf(out,
-            "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>statistic</th>"
-            "<th class=\"text\">verdict</th><th>effect</th><th>threshold</th>"
-            "<th>adjusted <i>p</i></th>%s<th>seeds</th><th>units</th></tr></thead>\n<tbody>\n",
-            within ? "<th>within normalizations</th>" : "");
+    ks_document_add(d, KS_BLOCK_OPENS, "%s", claim->sentence);
+    for (size_t k = 0; k < IN_LINE; k++)
+        add_verdict(claims, ks_claims_row(claims, claim, k), statistics[k].title, d);
+    ks_document_cell(d, ks_cell_link(ks_cell_text(ks_claims_survival(claims, claim)), "the claim"));
+    ks_document_columns(d, "",
+                        "statistic<, verdict<, effect, threshold, adjusted p%s, seeds, units",
+                        within ? ", within normalizations" : "");
     for (size_t k = 0; k < KS_CLAIM_STATISTICS; k++)
         if (ks_claims_row(claims, claim, k))
-            print_numbers(claims, ks_claims_row(claims, claim, k), within, out);
-    fprintf(out, "</tbody></table></div>\n<p class=\"note\"><code>%s</code>, seen in ",
-            claim->name);
+            add_numbers(claims, ks_claims_row(claims, claim, k), within, d);
     ks_claims_plot(claim, plot);
-    fprintf(out, "<a href=\"#plot-%s\">%s</a></p>\n</details>\n", ks_paper_claim_plot(claim), plot);
+    ks_document_add(d, KS_BLOCK_NOTE, "<code>%s</code>, seen in <a href='#plot-%s'>%s</a>",
+                    claim->name, ks_paper_claim_plot(claim), plot);
 }
 
 /* --- all claims --- */
 
 /* How many claims of a family there are, and how many have each verdict. */
-static void print_count(const struct ks_claims *claims, enum ks_claim_family family,
-                        enum ks_claim_statistic statistic, const char *title, FILE *out)
+static void add_count(const struct ks_claims *claims, enum ks_claim_family family,
+                      enum ks_claim_statistic statistic, struct ks_document *d)
 {
     size_t all = 0, count[KS_VERDICTS] = {0};
     const char *before = ": ";
@@ -152,50 +99,43 @@ static void print_count(const struct ks_claims *claims, enum ks_claim_family fam
             count[claims->row[i].verdict]++;
             all++;
         }
-    fprintf(out, "%s, %zu claim%s", title, all, all == 1 ? "" : "s");
+    ks_document_more(d, ", %zu claim%s", all, all == 1 ? "" : "s");
     for (size_t k = 0; k < KS_VERDICTS; k++)
         if (count[k] > 0) {
-            fprintf(out, "%s%zu %s", before, count[k], ks_verdict_names[k]);
+            ks_document_more(d, "%s%zu %s", before, count[k], ks_verdict_names[k]);
             before = ", ";
         }
 }
 
-/* The heads of the columns. Where there is no room for columns, the style hides them and puts a
- * title before each verdict. */
-static void print_heads(FILE *out)
+static void start_family(const struct ks_claims *claims, enum ks_claim_family family,
+                         struct ks_document *d)
 {
-    fputs("<p class=\"heads\" aria-hidden=\"true\"><span>claim</span>", out);
+    ks_document_add(d, KS_BLOCK_SUBSECTION, "Rules of %s", ks_claim_family_dates[family]);
+    ks_document_add(d, KS_BLOCK_TEXT, "By the paper's statistics");
+    add_count(claims, family, KS_CLAIM_PAPER, d);
+    ks_document_more(d, "; by sound ones");
+    add_count(claims, family, KS_CLAIM_SOUND, d);
+    ks_document_more(d, ".");
+    ks_document_add(d, KS_BLOCK_HEADS, "claim");
     for (size_t k = 0; k < IN_LINE; k++)
-        fprintf(out, "<span>%s<span class=\"kind\">%s</span></span>", statistics[k].title,
-                statistics[k].what);
-    fputs("<span>the claim</span></p>\n", out);
+        ks_document_cell(d, ks_cell_note(ks_cell_heading(statistics[k].title), statistics[k].what));
+    ks_document_cell(d, ks_cell_heading("the claim"));
 }
 
 /* Claims are in the order of their families. */
-ks_status ks_page_verdicts(void *data, FILE *out)
+void ks_page_verdicts(void *data, struct ks_document *d)
 {
     const struct ks_claims *claims = ((const struct ks_page *)data)->table->claims;
 
     for (size_t i = 0; i < claims->n; i++) {
         const struct ks_paper_claim *claim = claims->row[i].claim,
                                     *before = i > 0 ? claims->row[i - 1].claim : NULL;
-        const bool new = !before || before->family != claim->family;
 
-        if (before && new)
-            fputs("</div>\n", out);
-        if (new) {
-            fprintf(out, "<h3>Rules of %s</h3>\n<p>", ks_claim_family_dates[claim->family]);
-            print_count(claims, claim->family, KS_CLAIM_PAPER, "By the paper's statistics", out);
-            fputs("; ", out);
-            print_count(claims, claim->family, KS_CLAIM_SOUND, "by sound ones", out);
-            fputs(".</p>\n<div class=\"claims\">\n", out);
-            print_heads(out);
-        }
+        if (!before || before->family != claim->family)
+            start_family(claims, claim->family, d);
         if (claim != before)
-            print_claim(claims, claim, out);
+            add_claim(claims, claim, d);
     }
-    fputs("</div>\n", out);
-    return KS_OK;
 }
 
 /* --- how near the measurements come to what the paper proves: the largest numbers of every

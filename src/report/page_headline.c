@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "claims/claim_findings.h"
-#include "document/html.h"
 
 enum { FEW_SEEDS = 3, ENOUGH_SEEDS = 5 };
 
@@ -49,18 +48,6 @@ static size_t count_learned(const struct ks_page *page)
     return learned;
 }
 
-static void print_not_learned(size_t n, size_t learned, FILE *out)
-{
-    fputs("<p class=\"headline\"><b>These runs cannot answer that</b>: ", out);
-    if (learned == 0)
-        fprintf(out, "none of the %zu architectures", n);
-    else
-        fprintf(out, "only %zu of the %zu architectures", learned, n);
-    fputs(" ended with more than twice the return that they had at their first evaluation, so the "
-          "critics belong to policies that have hardly learned.</p>\n",
-          out);
-}
-
 /* --- the correlation --- */
 
 /* The correlation of a statistic in an analysis; NaN if there is none. */
@@ -88,13 +75,13 @@ static int sign_of(const struct ks_correlation *a, const struct ks_correlation *
                                                                     : 0;
 }
 
-static void print_correlation(const struct ks_correlation *c, FILE *out)
+static void add_correlation(const struct ks_correlation *c, struct ks_document *d)
 {
-    fprintf(out, "%.2f (", c->spearman.value);
+    ks_document_more(d, "%.2f (", c->spearman.value);
     if (!isnan(c->spearman.in.lower))
-        fprintf(out, "90%% interval over seeds %.2f to %.2f, ", c->spearman.in.lower,
-                c->spearman.in.upper);
-    fprintf(out, "p = %.2g)", c->p);
+        ks_document_more(d, "90%% interval over seeds %.2f to %.2f, ", c->spearman.in.lower,
+                         c->spearman.in.upper);
+    ks_document_more(d, "p = %.2g)", c->p);
 }
 
 /* What the headline cites: kappa_q99 is known by its intervals only; the paper's kappa from several
@@ -132,78 +119,76 @@ static bool find_cited(const struct ks_page *page, struct cited *cited)
     return !isnan(cited->lower->spearman.value) && !isnan(cited->upper->spearman.value);
 }
 
-static void print_answer(const struct cited *cited, FILE *out)
+static void add_answer(const struct cited *cited, struct ks_document *d)
 {
-    int sign = sign_of(cited->lower, cited->upper);
+    const int sign = sign_of(cited->lower, cited->upper);
+    const struct ks_correlation *paper = cited->paper;
 
-    fprintf(out,
-            "<p class=\"headline\"><b>%s</b>, if conditioning is measured by <i>kappa_q99</i>, the "
-            "factor by which 99%% of the eigenvalues of the critic's loss are smaller than the "
-            "largest",
-            sign < 0   ? "Architectures with better conditioned critics had higher returns"
-            : sign > 0 ? "Architectures with better conditioned critics had lower returns"
-                       : "It is not decided whether better conditioned critics go with higher "
-                         "returns");
+    ks_document_add(
+        d, KS_BLOCK_TEXT,
+        "<b>%s</b>, if conditioning is measured by <i>kappa_q99</i>, the factor by which 99%% of "
+        "the eigenvalues of the critic's loss are smaller than the largest",
+        sign < 0   ? "Architectures with better conditioned critics had higher returns"
+        : sign > 0 ? "Architectures with better conditioned critics had lower returns"
+                   : "It is not decided whether better conditioned critics go with "
+                     "higher returns");
     if (sign == 0)
-        fprintf(
-            out,
+        ks_document_more(
+            d,
             ": its rank correlation with the return is %.2f for the lower ends of its intervals "
-            "(<i>p</i> = %.2g) and %.2f for the upper ends (<i>p</i> = %.2g). It would be "
-            "decided if both had one sign and a <i>p</i> of at most %g, by a two-sided "
-            "permutation of the architectures; intervals over seeds, which may exclude 0, do "
-            "not count",
+            "(<i>p</i> = %.2g) and %.2f for the upper ends (<i>p</i> = %.2g). It would be decided "
+            "if both had one sign and a <i>p</i> of at most %g, by a two-sided permutation of the "
+            "architectures; intervals over seeds, which may exclude 0, do not count",
             cited->lower->spearman.value, cited->lower->p, cited->upper->spearman.value,
             cited->upper->p, LEVEL);
-    fputs(".", out);
-    if (cited->paper && !isnan(cited->paper->spearman.value)) {
-        fprintf(out, " With the paper's <i>kappa</i> the rank correlation is %.2f (<i>p</i> = %.2g",
-                cited->paper->spearman.value, cited->paper->p);
-        if (cited->starts > 1)
-            fprintf(out, "; %.2f to %.2f over %zu start vectors", cited->least, cited->most,
-                    cited->starts);
-        fputs(").", out);
-    }
-    fputs("</p>\n", out);
+    ks_document_more(d, ".");
+    if (!paper || isnan(paper->spearman.value))
+        return;
+    ks_document_more(d,
+                     " With the paper's <i>kappa</i> the rank correlation is %.2f (<i>p</i> = %.2g",
+                     paper->spearman.value, paper->p);
+    if (cited->starts > 1)
+        ks_document_more(d, "; %.2f to %.2f over %zu start vectors", cited->least, cited->most,
+                         cited->starts);
+    ks_document_more(d, ").");
 }
 
-static void print_evidence(const struct cited *cited, FILE *out)
+static void add_evidence(const struct cited *cited, struct ks_document *d)
 {
-    fprintf(out,
-            "Over %zu architectures, the rank correlation of the last return with "
-            "<i>kappa_q99</i> is ",
-            cited->lower->n);
-    print_correlation(cited->lower, out);
-    fputs(" for the lower ends of its intervals and ", out);
-    print_correlation(cited->upper, out);
-    fputs(" for the upper ends", out);
+    ks_document_more(
+        d,
+        "Over %zu architectures, the rank correlation of the last return with <i>kappa_q99</i> is ",
+        cited->lower->n);
+    add_correlation(cited->lower, d);
+    ks_document_more(d, " for the lower ends of its intervals and ");
+    add_correlation(cited->upper, d);
+    ks_document_more(d, " for the upper ends");
     if (cited->kappa->n > 0) {
-        fputs("; with <i>kappa</i> of the standard analysis it is ", out);
-        print_correlation(cited->kappa, out);
+        ks_document_more(d, "; with <i>kappa</i> of the standard analysis it is ");
+        add_correlation(cited->kappa, d);
     }
-    fputs(". A verdict on this claim asks for more: a correlation of at most -0.5.", out);
+    ks_document_more(d, ". A verdict on this claim asks for more: a correlation of at most -0.5.");
 }
 
 /* --- highest and lowest return --- */
 
-static void print_architecture(const struct ks_page *page, const char *word,
-                               const struct ks_row *row, FILE *out)
+static void add_architecture(const struct ks_page *page, const char *word, const struct ks_row *row,
+                             struct ks_document *d)
 {
     const struct ks_estimate *e = &row->value[KS_RETURN];
     char text[KS_INTERVAL_TEXT];
 
-    fprintf(out, "%s return has ", word);
-    ks_html_between(out, "<b>", page->results->study->architecture[row->architecture].name, "</b>");
-    fprintf(out, " with %.4g", e->value);
+    ks_document_more(d, "%s return has <b>%s</b> with %.4g", word,
+                     page->results->study->architecture[row->architecture].name, e->value);
     if (!isnan(e->in.lower))
-        fprintf(out, " (90%% interval %.4g to %.4g)", e->in.lower, e->in.upper);
-    if (row->range[KS_RANGE_Q99].n > 0) {
-        ks_interval_text(row->range[KS_RANGE_Q99].median, KS_IN_WORDS, text);
-        fprintf(out, "; its <i>kappa_q99</i> is %s", text);
-    }
-    fputs(". ", out);
+        ks_document_more(d, " (90%% interval %.4g to %.4g)", e->in.lower, e->in.upper);
+    if (row->range[KS_RANGE_Q99].n > 0)
+        ks_document_more(d, "; its <i>kappa_q99</i> is %s",
+                         ks_interval_text(row->range[KS_RANGE_Q99].median, KS_IN_WORDS, text));
+    ks_document_more(d, ". ");
 }
 
-static void print_extremes(const struct ks_page *page, FILE *out)
+static void add_extremes(const struct ks_page *page, struct ks_document *d)
 {
     const struct ks_row *row = page->table->row, *highest = row, *lowest = row;
 
@@ -213,60 +198,91 @@ static void print_extremes(const struct ks_page *page, FILE *out)
         if (row[i].value[KS_RETURN].value < lowest->value[KS_RETURN].value)
             lowest = &row[i];
     }
-    print_architecture(page, "The highest", highest, out);
+    add_architecture(page, "The highest", highest, d);
     if (lowest != highest)
-        print_architecture(page, "The lowest", lowest, out);
+        add_architecture(page, "The lowest", lowest, d);
 }
 
-ks_status ks_page_limits(void *data, FILE *out)
+void ks_page_evidence(void *data, struct ks_document *d)
 {
     const struct ks_page *page = data;
-    const struct ks_study *s = page->results->study;
-    size_t least = s->n_seeds;
+    struct cited cited;
+
+    ks_document_add(d, KS_BLOCK_TEXT, "%s", "");
+    add_extremes(page, d);
+    if (page->results->n_groups == 1 && find_cited(page, &cited))
+        add_evidence(&cited, d);
+}
+
+/* --- the answer, and how far it goes --- */
+
+void ks_page_headline(void *data, struct ks_document *d)
+{
+    const struct ks_page *page = data;
+    const size_t n = page->table->n_rows, learned = count_learned(page);
+    const bool comparable = page->results->n_groups <= 1;
+    struct cited cited;
+
+    if (comparable && 2 * learned >= n && find_cited(page, &cited)) {
+        add_answer(&cited, d);
+        return;
+    }
+    ks_document_add(d, KS_BLOCK_TEXT, "<b>These runs cannot answer that</b>: ");
+    if (!comparable)
+        ks_document_more(d, "their spectra are not all comparable, so no correlation is computed "
+                            "(see the warnings).");
+    else if (2 * learned >= n)
+        ks_document_more(d, "too few architectures have <i>kappa_q99</i> for a rank correlation.");
+    else if (learned == 0)
+        ks_document_more(d, "none");
+    else
+        ks_document_more(d, "only %zu", learned);
+    if (comparable && 2 * learned < n)
+        ks_document_more(
+            d,
+            " of the %zu architectures ended with more than twice the return that they had at "
+            "their first evaluation, so the critics belong to policies that have hardly learned.",
+            n);
+}
+
+/* What one or few seeds mean. */
+static void add_limits(const struct ks_page *page, struct ks_document *d)
+{
+    size_t least = page->results->study->n_seeds;
 
     for (size_t i = 0; i < page->table->n_rows; i++)
         least = page->table->row[i].runs < least ? page->table->row[i].runs : least;
     if (least == 1)
-        fputs("A number from one seed has no interval over seeds: another seed may reverse "
-              "what these runs show. ",
-              out);
+        ks_document_more(d, " A number from one seed has no interval over seeds: another seed may "
+                            "reverse what these runs show.");
     else if (least < FEW_SEEDS)
-        fputs("With two seeds the intervals over seeds are far too narrow. ", out);
+        ks_document_more(d, " With two seeds the intervals over seeds are far too narrow.");
     else if (least < ENOUGH_SEEDS)
-        fprintf(out, "With %zu seeds the intervals over seeds are too narrow. ", least);
-    return KS_OK;
+        ks_document_more(d, " With %zu seeds the intervals over seeds are too narrow.", least);
 }
 
-ks_status ks_page_headline(void *data, FILE *out)
+void ks_page_extent(void *data, struct ks_document *d)
 {
     const struct ks_page *page = data;
-    size_t n = page->table->n_rows, learned = count_learned(page);
-    struct cited cited;
+    const struct ks_study *s = page->results->study;
+    size_t n = page->table->n_rows;
 
-    if (page->results->n_groups > 1)
-        fputs("<p class=\"headline\"><b>These runs cannot answer that</b>: their spectra are not "
-              "all comparable, so no correlation is computed (see the warnings).</p>\n",
-              out);
-    else if (2 * learned < n)
-        print_not_learned(n, learned, out);
-    else if (find_cited(page, &cited))
-        print_answer(&cited, out);
+    ks_document_add(
+        d, KS_BLOCK_TEXT, "%zu architecture%s, %zu seed%s, %zu environment steps per run", n,
+        n == 1 ? "" : "s", s->n_seeds, s->n_seeds == 1 ? "" : "s", s->stop ? s->end : s->steps);
+    if (s->stop)
+        ks_document_more(d, ": <b>stopped early</b>, of %zu planned", s->steps);
+    if (s->has_checkpoint)
+        ks_document_more(d, ". Checkpoints up to step %zu are not pooled. %s", s->first_update,
+                         ks_study_trains(s) ? "Some runs were trained elsewhere."
+                                            : "Trained elsewhere.");
     else
-        fputs("<p class=\"headline\"><b>These runs cannot answer that</b>: too few architectures "
-              "have <i>kappa_q99</i> for a rank correlation.</p>\n",
-              out);
-    return KS_OK;
-}
-
-ks_status ks_page_evidence(void *data, FILE *out)
-{
-    const struct ks_page *page = data;
-    struct cited cited;
-
-    fputs("<p>", out);
-    print_extremes(page, out);
-    if (page->results->n_groups == 1 && find_cited(page, &cited))
-        print_evidence(&cited, out);
-    fputs("</p>\n", out);
-    return KS_OK;
+        ks_document_more(
+            d, ". %zu checkpoint%s per run, of which those at the first update are not pooled.",
+            s->n_checkpoints, s->n_checkpoints == 1 ? "" : "s");
+    if (n < s->n_architectures)
+        ks_document_more(
+            d, " <b>%zu of the study's %zu architectures are left out</b>: see the warnings.",
+            s->n_architectures - n, s->n_architectures);
+    add_limits(page, d);
 }

@@ -11,7 +11,8 @@
 void ks_page_add_settings(const struct ks_study_analysis *a, struct ks_document *d)
 {
     for (size_t i = 0; i < a->n; i++)
-        ks_document_more(d, "%s%s = %s", i > 0 ? ", " : "", a->setting[i].key, a->setting[i].value);
+        ks_document_more(d, "%s<code>%s = %s</code>", i > 0 ? ", " : "", a->setting[i].key,
+                         a->setting[i].value);
     ks_document_more(d, "%s", a->n > 0 ? "" : "the analyzer's defaults");
 }
 
@@ -40,7 +41,7 @@ void ks_page_settings(void *data, struct ks_document *d)
         char value[KS_VALUE_LENGTH];
 
         ks_key_print(key, &s->settings, value);
-        ks_document_more(d, "%s%s = %s", key == ks_keys ? "" : ", ", key->name, value);
+        ks_document_more(d, "%s<code>%s = %s</code>", key == ks_keys ? "" : ", ", key->name, value);
     }
     ks_document_line(d, "Seeds", "%s", "");
     for (size_t i = 0; i < s->n_seeds; i++)

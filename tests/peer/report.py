@@ -91,7 +91,7 @@ def check_filters(page):
 # --- claims ---
 
 # Of each claim: whether it is open, the heights of its line and of what it opens to.
-CLAIMS = """Array.from(document.querySelectorAll('details.claim'), claim => [claim.open,
+CLAIMS = """Array.from(document.querySelectorAll('details.line'), claim => [claim.open,
     claim.querySelector('summary').getBoundingClientRect().height,
     claim.querySelector('table').checkVisibility() ? claim.querySelector('table').getBoundingClientRect().height : 0])"""
 
@@ -106,7 +106,7 @@ def check_claims(page, path):
         check(len(claims) > 0, "there is no claim")
         check(all(not opened and table == 0 for opened, _, table in claims), "a claim is open from the start")
         check(all(line < 100 for _, line, _ in claims), f"a claim's line is {max(c[1] for c in claims)} pixels high")
-        page.click("document.querySelector('details.claim summary')")
+        page.click("document.querySelector('details.line summary')")
         opened, _, table = page.evaluate(CLAIMS)[0]
         check(opened and table > 40, f"scripts {scripts}: a click shows {table} pixels of a claim's numbers")
         page.view(720, 1000, False, "print")
