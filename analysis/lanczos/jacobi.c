@@ -23,17 +23,14 @@ static ks_status lapack_status(const char *routine, lapack_int info)
 ks_status ks_jacobi_vectors(const struct ks_jacobi *t, double *ritz, double *vector)
 {
     const size_t m = t->m;
-    double *beside = NULL;
-    lapack_int info;
+    KS_OWNED double *beside = NULL;
 
     assert(m > 0);
     KS_TRY(ks_alloc(m, sizeof *beside, &beside));
     memcpy(ritz, t->alpha, m * sizeof *ritz);
     memcpy(beside, t->beta, (m - 1) * sizeof *beside);
-    info = LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', (lapack_int)m, ritz, beside, vector,
-                          (lapack_int)m);
-    free(beside);
-    return lapack_status("dstevd", info);
+    return lapack_status("dstevd", LAPACKE_dstevd(LAPACK_COL_MAJOR, 'V', (lapack_int)m, ritz,
+                                                  beside, vector, (lapack_int)m));
 }
 
 ks_status ks_jacobi_ritz(const struct ks_jacobi *t, double *ritz, double *weight, double *residual)
@@ -96,7 +93,8 @@ double ks_jacobi_largest(const struct ks_jacobi *t, double *residual)
     const size_t m = t->m;
     const lapack_int order = (lapack_int)m;
     lapack_int found = 0, accurate = 1, support[2];
-    double *d = NULL, *e, *ritz, *s, largest = NAN; /* [m] each */
+    KS_OWNED double *d = NULL;
+    double *e, *ritz, *s; /* [m] each, as d */
 
     *residual = NAN;
     if (ks_alloc(4 * m, sizeof *d, &d) != KS_OK)
@@ -105,13 +103,11 @@ double ks_jacobi_largest(const struct ks_jacobi *t, double *residual)
     memcpy(d, t->alpha, m * sizeof *d);
     memcpy(e, t->beta, (m - 1) * sizeof *e);
     if (LAPACKE_dstemr(LAPACK_COL_MAJOR, 'V', 'I', order, d, e, 0, 0, order, order, &found, ritz, s,
-                       order, 1, support, &accurate) == 0 &&
-        found == 1) {
-        *residual = t->beta[m - 1] * fabs(s[m - 1]);
-        largest = ritz[0];
-    }
-    free(d);
-    return largest;
+                       order, 1, support, &accurate) != 0 ||
+        found != 1)
+        return NAN;
+    *residual = t->beta[m - 1] * fabs(s[m - 1]);
+    return ritz[0];
 }
 
 /* --- off the known null space --- */

@@ -25,19 +25,15 @@ ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, stru
 ks_status ks_operator_around(const struct ks_operator *prototype, size_t size,
                              struct ks_operator *of, double **vectors, struct ks_operator **a)
 {
-    struct ks_operator *made = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *owned = of, *made = NULL;
 
     *a = NULL;
-    KS_GO(ks_operator_new(prototype, size, &made));
-    KS_GO(ks_arena_numbers(&made->arena, 2 * of->n, vectors));
+    KS_TRY(ks_operator_new(prototype, size, &made));
+    KS_TRY(ks_arena_numbers(&made->arena, 2 * of->n, vectors));
     made->n = of->n;
-    made->of = of, of = NULL;
+    made->of = of, owned = NULL;
     *a = made, made = NULL;
-done:
-    ks_operator_free(of);
-    ks_operator_free(made);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory)

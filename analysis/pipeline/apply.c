@@ -19,15 +19,12 @@ static ks_status require_finite(size_t n, const double *v, const char *name)
 static ks_status write_vectors(const struct ks_pipeline *p, const char *path, size_t k,
                                const double *v, const double *loss)
 {
-    struct ks_attributes list = {.n = 0};
-    ks_status status;
+    KS_CLEARED_BY(ks_attributes_clear) struct ks_attributes list = {.n = 0};
 
     ks_attributes_vectors(p, loss, &list);
-    status = ks_vectors_write(
+    return ks_vectors_write(
         path,
         &(struct ks_vectors){k, ks_networks_parameters(&p->checkpoint->critic), v, &list, NULL});
-    ks_attributes_clear(&list);
-    return status;
 }
 
 /* --- products --- */

@@ -32,14 +32,13 @@ static ks_status add_statement(const struct ks_pipeline *p,
                                                .minibatches = ks_problem_minibatches(problem),
                                                .normals = p->space->normals,
                                                .statistics = statistics};
-    char *text = NULL;
+    KS_OWNED char *text = NULL;
     size_t first;
 
     KS_TRY(ks_statement(s, &inputs, &text, &first));
     ks_attribute_add_string(&s->attributes, "claim", text);
     text[first] = '\0';
     ks_attribute_add_string(&s->attributes, "claim_first_sentence", text);
-    free(text);
     return s->attributes.status;
 }
 
@@ -143,7 +142,8 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
 /* "random random gradient": one word per probe. */
 static ks_status add_start(struct ks_spectrum *s)
 {
-    char *words = NULL, *next;
+    KS_OWNED char *words = NULL;
+    char *next;
     size_t size = s->probes * sizeof "gradient ";
 
     KS_TRY(ks_alloc(size, 1, &words));
@@ -152,7 +152,6 @@ static ks_status add_start(struct ks_spectrum *s)
         next += snprintf(next, size - (size_t)(next - words), "%s%s", i > 0 ? " " : "",
                          i < ks_spectrum_random(s) ? "random" : "gradient");
     ks_attribute_add_string(&s->lanczos, "start", words);
-    free(words);
     return KS_OK;
 }
 
@@ -255,10 +254,9 @@ static ks_status add_sentence(const struct ks_pipeline *p, size_t spent)
 {
     const struct ks_tolerances *t = &p->options->tolerances;
     const size_t probes = p->spectrum->probes;
-    char *text = NULL;
+    KS_OWNED char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    ks_status status;
 
     for (size_t i = 0; out && i < t->n; i++) {
         fputs(i > 0 ? "; " : "Widths of intervals: ", out);
@@ -271,11 +269,9 @@ static ks_status add_sentence(const struct ks_pipeline *p, size_t spent)
         fprintf(out, "; for the trace %zu vectors for each minibatch", p->trace.rounds);
     if (out)
         fprintf(out, "; with single minibatches %zu products in all", spent);
-    status = ks_stream_close(out);
-    if (status == KS_OK)
-        ks_attribute_add_string(&p->spectrum->attributes, "tolerance", text);
-    free(text);
-    return status == KS_OK ? p->spectrum->attributes.status : status;
+    KS_TRY(ks_stream_close(out));
+    ks_attribute_add_string(&p->spectrum->attributes, "tolerance", text);
+    return p->spectrum->attributes.status;
 }
 
 ks_status ks_attributes_tolerances(struct ks_pipeline *p)

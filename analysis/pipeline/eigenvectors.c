@@ -317,7 +317,8 @@ static ks_status list_parameters(const struct KS(arch) *arch, struct ks_attribut
 {
     enum { LONGEST = 128 }; /* bytes of an array's name and shape */
     size_t n = 0, used = 0;
-    char *text = NULL, group[32];
+    KS_OWNED char *text = NULL;
+    char group[32];
 
     for (size_t k = 0; k < arch->n_layers; k++)
         n += arch->layer[k].n_params;
@@ -334,14 +335,13 @@ static ks_status list_parameters(const struct KS(arch) *arch, struct ks_attribut
             used += (size_t)sprintf(text + used, "%zu]", a->columns);
         }
     ks_attribute_add_string(list, "parameters", text);
-    free(text);
     return KS_OK;
 }
 
 static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attributes *list)
 {
     const struct ks_eigenvectors *v = &p->vectors;
-    char *names = NULL;
+    KS_OWNED char *names = NULL;
     size_t used = 0;
 
     ks_attributes_vectors(p, NULL, list);
@@ -356,7 +356,6 @@ static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attribut
     for (size_t k = 0; k < v->n_layers; k++)
         used += (size_t)sprintf(names + used, "%s%s", k > 0 ? " " : "", v->layer[k]);
     ks_attribute_add_string(list, "layers", names);
-    free(names);
     return list_parameters(p->checkpoint->critic.arch, list);
 }
 

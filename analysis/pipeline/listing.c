@@ -119,16 +119,14 @@ static void add_table_row(struct ks_listing *r, const char *checkpoint, const st
 static json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);
-    char *plain = NULL;
+    KS_OWNED char *plain = NULL;
 
     if (value || ks_copy_string(text, &plain) != KS_OK)
         return value;
     for (char *c = plain; *c; c++)
         if ((unsigned char)*c >= 0x80)
             *c = '?';
-    value = json_string(plain);
-    free(plain);
-    return value;
+    return json_string(plain);
 }
 
 static json_t *json_value(const struct ks_attribute *a)
@@ -181,14 +179,12 @@ static bool set_statistic(json_t *object, const struct ks_attribute *a)
 /* Prints a complete (`fine`) object on one line, and frees it. */
 static ks_status print_object(FILE *out, json_t *object, bool fine, const char *what)
 {
-    char *line = fine ? json_dumps(object, JSON_COMPACT) : NULL;
+    KS_OWNED char *line = fine ? json_dumps(object, JSON_COMPACT) : NULL;
 
     if (line)
         fprintf(out, "%s\n", line);
     json_decref(object);
-    fine = line != NULL;
-    free(line);
-    return fine ? KS_OK : ks_fail(KS_MEMORY, "out of memory: the %s as JSON", what);
+    return line ? KS_OK : ks_fail(KS_MEMORY, "out of memory: the %s as JSON", what);
 }
 
 static ks_status add_json(struct ks_listing *r, const char *checkpoint, const struct ks_spectrum *s)

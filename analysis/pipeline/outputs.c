@@ -23,17 +23,12 @@ static ks_status name_output(const char *checkpoint, const char *folder, const c
 /* stat() of the folder that holds the file; false if that fails. */
 static bool stat_folder(const char *path, struct stat *info)
 {
-    char *folder = NULL;
+    KS_OWNED char *folder = NULL;
     size_t length = (size_t)(ks_path_base(path) - path);
-    bool found;
 
     if (length == 0)
         return stat(".", info) == 0;
-    if (ks_print_string(&folder, "%.*s", (int)length, path) != KS_OK)
-        return false;
-    found = stat(folder, info) == 0;
-    free(folder);
-    return found;
+    return ks_print_string(&folder, "%.*s", (int)length, path) == KS_OK && stat(folder, info) == 0;
 }
 
 bool ks_output_same(const char *a, const char *b)
@@ -124,15 +119,12 @@ void ks_outputs_free(size_t n, char **outputs)
 
 ks_status ks_output_check(const char *output, const char *input)
 {
-    struct ks_file file;
-    ks_status status;
+    KS_CLEARED_BY(ks_file_close) struct ks_file file = {.descriptor = -1};
 
     if (input && replaces(output, input))
         return ks_fail(KS_USAGE, "%s: expected another file for the output, found the input %s",
                        output, input);
-    status = ks_file_create(output, &file);
-    if (status == KS_OK)
-        ks_folder_sweep(file.folder); /* a failure does no harm: leftovers only take space */
-    ks_file_close(&file);
-    return status;
+    KS_TRY(ks_file_create(output, &file));
+    ks_folder_sweep(file.folder); /* a failure does no harm: leftovers only take space */
+    return KS_OK;
 }

@@ -287,7 +287,8 @@ static struct ks_estimate exact_count(const struct ks_probe *p, double x, double
 static ks_status find_exact(const struct ks_bounds *k, const struct ks_probe *p,
                             struct ks_shares *shares)
 {
-    double *size = NULL, n = (double)k->n;
+    KS_OWNED double *size = NULL;
+    const double n = (double)k->n;
 
     KS_TRY(ks_alloc(p->steps, sizeof *size, &size));
     for (size_t i = 0; i < p->steps; i++)
@@ -305,7 +306,6 @@ static ks_status find_exact(const struct ks_bounds *k, const struct ks_probe *p,
     shares->negative_mass = (struct ks_estimate){
         (double)count_below(p, -2 * k->h) / n,
         {(double)count_below(p, -3 * k->h) / n, (double)count_below(p, -k->h) / n}};
-    free(size);
     return KS_OK;
 }
 

@@ -70,19 +70,17 @@ static ks_status read_word(char *word, struct ks_tolerances *t)
 
 ks_status ks_tolerances_read(const char *text, struct ks_tolerances *t)
 {
-    char *words = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *words = NULL;
 
     *t = (struct ks_tolerances){.n = 0};
     KS_TRY(ks_copy_string(text, &words));
-    for (char *word = words, *next; status == KS_OK && word; word = next) {
+    for (char *word = words, *next; word; word = next) {
         next = strchr(word, ',');
         if (next)
             *next++ = '\0';
-        status = read_word(word, t);
+        KS_TRY(read_word(word, t));
     }
-    free(words);
-    return status;
+    return KS_OK;
 }
 
 /* --- the widths --- */

@@ -366,7 +366,7 @@ ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *m,
         .seeds = 1,
         .conditioning = ks_conditioning_of(a->spectrum[KS_AUDIT_HESSIAN]),
         .return_mean = NAN};
-    const struct ks_measured_critic **sorted = NULL;
+    KS_OWNED const struct ks_measured_critic **sorted = NULL;
 
     KS_TRY(sort_critics(m, &self, &sorted));
     ks_document_add(d, KS_BLOCK_SECTION, "Among the critics that were measured");
@@ -376,7 +376,6 @@ ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *m,
                         ks_catalogue[KS_STAT_KAPPA_Q99].name);
     for (size_t i = 0; i <= m->n; i++)
         add_row(sorted[i], &self, d);
-    free(sorted);
     ks_document_add(d, KS_BLOCK_NOTE,
                     "A verdict needs intervals of one of the two statistics that are at least a "
                     "factor of %g apart, and none of the other that says the opposite.",

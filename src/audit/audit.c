@@ -31,13 +31,12 @@ static int find_moments(const struct ks_checkpoint *c)
 
 static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_summary *f)
 {
-    struct ks_dead_units dead;
-    ks_status status = ks_dead_units_count(c, &dead);
+    KS_CLEARED_BY(ks_dead_units_clear) struct ks_dead_units dead = {.n = 0};
 
+    KS_TRY(ks_dead_units_count(c, &dead));
     f->tried = dead.minibatches;
-    if (status == KS_OK)
-        status = ks_alloc(dead.n, sizeof *f->units, &f->units);
-    for (size_t i = 0; status == KS_OK && i < dead.n; i++) {
+    KS_TRY(ks_alloc(dead.n, sizeof *f->units, &f->units));
+    for (size_t i = 0; i < dead.n; i++) {
         const struct KS(layer) *l = dead.layer[i].layer;
         struct ks_audit_units *u = &f->units[f->n_units++];
 
@@ -47,8 +46,7 @@ static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_summa
         for (size_t e = 0; e < c->critic.ensemble; e++)
             u->dead += dead.layer[i].dead[e];
     }
-    ks_dead_units_clear(&dead);
-    return status;
+    return KS_OK;
 }
 
 static unsigned find_parts(const struct ks_arch_f64 *arch)
@@ -101,8 +99,7 @@ static ks_status read_summary(struct ks_h5 *h5, const struct ks_audit_options *o
                               struct ks_audit_summary *f)
 {
     const size_t batches = o->batches;
-    struct ks_checkpoint *c = NULL;
-    ks_status status;
+    KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
 
     *f = (struct ks_audit_summary){.env_step = NAN};
     KS_TRY(ks_h5_sha256(h5, f->digest));
@@ -114,12 +111,9 @@ static ks_status read_summary(struct ks_h5 *h5, const struct ks_audit_options *o
         c->minibatches = ks_audit_minibatches(c->minibatches, c->rows,
                                               ks_networks_parameters(&c->critic));
     if (batches > c->minibatches)
-        status = ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", h5->path,
-                         f->stored, batches);
-    else
-        status = take_summary(c, f);
-    ks_checkpoint_free(c);
-    return status;
+        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", h5->path, f->stored,
+                       batches);
+    return take_summary(c, f);
 }
 
 /* --- the analyses --- */
@@ -164,16 +158,13 @@ static ks_status compute(struct ks_audit *a, const struct ks_audit_task *t, cons
                          struct ks_spectrum **spectrum)
 {
     struct ks_spectrum_options options;
-    struct ks_pipeline p = {.options = NULL};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_pipeline_close) struct ks_pipeline p = {.options = NULL};
 
-    KS_GO(ks_output_check(path, a->path));
-    KS_GO(analyze(a, t, &options, &p));
-    KS_GO(ks_spectrum_write(path, p.spectrum));
+    KS_TRY(ks_output_check(path, a->path));
+    KS_TRY(analyze(a, t, &options, &p));
+    KS_TRY(ks_spectrum_write(path, p.spectrum));
     *spectrum = p.spectrum, p.spectrum = NULL;
-done:
-    ks_pipeline_close(&p);
-    return status;
+    return KS_OK;
 }
 
 /* Whether a kept spectrum belongs to these bytes and this version of the program, and has all that
@@ -215,13 +206,12 @@ static ks_status compute_layers(struct ks_audit *a, const char *path)
 {
     const struct ks_audit_task t = ks_audit_task(a, KS_AUDIT_LAYERS);
     struct ks_spectrum_options options;
-    struct ks_pipeline p = {.options = NULL};
-    struct ks_h5 *h5 = NULL;
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_pipeline_close) struct ks_pipeline p = {.options = NULL};
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     ks_attributes_clear(&a->kept);
-    KS_GO(ks_output_check(path, a->path));
-    KS_GO(analyze(a, &t, &options, &p));
+    KS_TRY(ks_output_check(path, a->path));
+    KS_TRY(analyze(a, &t, &options, &p));
     for (size_t i = 0; i < p.n_rows; i++) {
         const struct ks_layer_row *r = &p.rows[i];
         const double kept[KEPT] = {(double)r->number, (double)r->dimension,
@@ -232,26 +222,19 @@ static ks_status compute_layers(struct ks_audit *a, const char *path)
         snprintf(name, sizeof name, "%06zu_%s", r->number, r->kind);
         ks_attribute_add_list(&a->kept, name, KEPT, kept);
     }
-    KS_GO(ks_h5_create(path, LAYERS, 1, &h5));
+    KS_TRY(ks_h5_create(path, LAYERS, 1, &h5));
     ks_h5_write_attributes(h5, "/", &a->kept);
-    KS_GO(ks_h5_commit(h5));
-done:
-    ks_h5_close(h5);
-    ks_pipeline_close(&p);
-    return status;
+    return ks_h5_commit(h5);
 }
 
 /* Reads what the file `path` keeps. */
 static ks_status read_kept(const char *path, struct ks_audit *a)
 {
-    struct ks_h5 *h5 = NULL;
-    ks_status status;
+    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     ks_attributes_clear(&a->kept);
     KS_TRY(ks_h5_open(path, LAYERS, &h5));
-    status = ks_h5_read_attributes(h5, "/", &a->kept);
-    ks_h5_close(h5);
-    return status;
+    return ks_h5_read_attributes(h5, "/", &a->kept);
 }
 
 /* The rows of the table. False if what is kept is no row for each layer. */
@@ -323,15 +306,14 @@ static ks_status time_steps(const struct ks_audit *a, size_t order, double *seco
                                     .batches = (a->summary.minibatches + 4) / 5,
                                     .trial = true};
     struct ks_spectrum_options options;
-    struct ks_pipeline p = {.options = NULL};
-    ks_status status = open_analysis(a, &t, &options, &p);
-    const double start = ks_seconds();
+    KS_CLEARED_BY(ks_pipeline_close) struct ks_pipeline p = {.options = NULL};
+    double start;
 
-    if (status == KS_OK)
-        status = ks_pipeline_spectrum(&p);
+    KS_TRY(open_analysis(a, &t, &options, &p));
+    start = ks_seconds();
+    KS_TRY(ks_pipeline_spectrum(&p));
     *seconds = (ks_seconds() - start) / (double)t.batches;
-    ks_pipeline_close(&p);
-    return status;
+    return KS_OK;
 }
 
 /* The time of a product with one minibatch, from the difference of two trials: what an analysis
@@ -380,8 +362,7 @@ ks_status ks_audit_folder(const char *path, const struct ks_audit_options *o, ch
 /* Writes FOLDER/tables/spectra.csv: which of the kept spectra this audit is about. */
 static ks_status list_spectra(const struct ks_audit *a, char *const path[KS_AUDIT_TASKS])
 {
-    struct ks_table table = {0};
-    ks_status status;
+    KS_CLEARED_BY(ks_table_free) struct ks_table table = {0};
 
     ks_table_columns(&table, "operator,minibatches,file");
     for (size_t i = 0; i < KS_AUDIT_SPECTRA; i++) {
@@ -391,11 +372,8 @@ static ks_status list_spectra(const struct ks_audit *a, char *const path[KS_AUDI
             ks_table_cells(&table, KS_TEXT(t.operator_name), KS_COUNT(t.batches),
                            KS_TEXT(ks_path_base(path[i])));
     }
-    status = ks_folder_make("%s/tables", a->folder);
-    if (status == KS_OK)
-        status = ks_table_write(&table, a->folder, "spectra");
-    ks_table_free(&table);
-    return status;
+    KS_TRY(ks_folder_make("%s/tables", a->folder));
+    return ks_table_write(&table, a->folder, "spectra");
 }
 
 static ks_status run(struct ks_audit *a)

@@ -13,19 +13,15 @@ static const char PANELS[] =
  * KS_RUN if it fails. */
 static ks_status draw(const struct ks_audit *a, const char *name, const struct ks_table *table)
 {
-    struct ks_gnuplot g = {.dir = a->folder, .steps = 1};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_gnuplot_clear) struct ks_gnuplot g = {.dir = a->folder, .steps = 1};
 
-    KS_GO(ks_folder_make("%s/tables", a->folder));
-    KS_GO(ks_folder_make("%s/figures", a->folder));
-    KS_GO(ks_table_write(table, a->folder, name));
-    KS_GO(ks_gnuplot_find(&g));
-    KS_GO(ks_copy_string(PANELS, &g.panels));
-    KS_GO(ks_gnuplot_draw(&g, name, "svg"));
-    KS_GO(ks_gnuplot_draw(&g, name, "png"));
-done:
-    ks_gnuplot_clear(&g);
-    return status;
+    KS_TRY(ks_folder_make("%s/tables", a->folder));
+    KS_TRY(ks_folder_make("%s/figures", a->folder));
+    KS_TRY(ks_table_write(table, a->folder, name));
+    KS_TRY(ks_gnuplot_find(&g));
+    KS_TRY(ks_copy_string(PANELS, &g.panels));
+    KS_TRY(ks_gnuplot_draw(&g, name, "svg"));
+    return ks_gnuplot_draw(&g, name, "png");
 }
 
 void ks_audit_figure(const struct ks_audit *a, const char *name, struct ks_table *table,

@@ -41,14 +41,9 @@ static const struct ks_template_section sections[] = {
 ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *documents)
 {
     struct page page = {n, documents};
-    char *folder = NULL, *template = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *folder = NULL, *template = NULL;
 
-    KS_GO(ks_installed_shared("plots", &folder));
-    KS_GO(ks_print_string(&template, "%s/audit.html", folder));
-    status = ks_template_write(template, sections, &page, path);
-done:
-    free(folder);
-    free(template);
-    return status;
+    KS_TRY(ks_installed_shared("plots", &folder));
+    KS_TRY(ks_print_string(&template, "%s/audit.html", folder));
+    return ks_template_write(template, sections, &page, path);
 }

@@ -59,40 +59,34 @@ static ks_status absolute(const char *name, char **path)
 /* Whether the file has this text; KS_USAGE if it has another one. */
 static ks_status check_same(const char *path, const char *text, bool *exists)
 {
-    char *found = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *found = NULL;
 
     *exists = ks_path_exists(path);
     if (!*exists)
         return KS_OK;
     KS_TRY(ks_text_read(path, &found, NULL));
     if (strcmp(found, text) != 0)
-        status = ks_fail(KS_USAGE,
-                         "%s: expected the study of this audit, found another one: name another "
-                         "folder (--out), or continue it with `kappascope study`",
-                         path);
-    free(found);
-    return status;
+        return ks_fail(KS_USAGE,
+                       "%s: expected the study of this audit, found another one: name another "
+                       "folder (--out), or continue it with `kappascope study`",
+                       path);
+    return KS_OK;
 }
 
 static ks_status write_study(const char *folder, const char *study)
 {
     struct ks_text text;
-    char *path = NULL;
+    KS_OWNED char *path = NULL;
     bool exists;
-    ks_status status = KS_OK;
 
     KS_TRY(ks_print_string(&path, "%s/study.study", folder));
-    KS_GO(check_same(path, study, &exists));
-    if (!exists) {
-        KS_GO(ks_folder_make("%s", folder));
-        KS_GO(ks_text_open(&text, "%s", path));
-        fputs(study, text.stream);
-        status = ks_text_close(&text, KS_OK);
-    }
-done:
-    free(path);
-    return status;
+    KS_TRY(check_same(path, study, &exists));
+    if (exists)
+        return KS_OK;
+    KS_TRY(ks_folder_make("%s", folder));
+    KS_TRY(ks_text_open(&text, "%s", path));
+    fputs(study, text.stream);
+    return ks_text_close(&text, KS_OK);
 }
 
 static bool begins(const char *line, const char *word)
@@ -109,27 +103,24 @@ static bool is_wanted(const char *line, bool quiet)
 /* Runs the study and passes on its progress. */
 static ks_status run_study(const char *folder, bool quiet)
 {
-    char *program = NULL, *file = NULL, line[1024];
+    KS_OWNED char *program = NULL, *file = NULL;
+    char line[1024];
     struct ks_process process = {.pid = 0};
-    ks_status status = KS_OK;
     int code = 0;
 
-    KS_GO(ks_locate_program("kappascope-study", &program));
-    KS_GO(ks_print_string(&file, "%s/study.study", folder));
-    KS_GO(ks_process_start(
+    KS_TRY(ks_locate_program("kappascope-study", &program));
+    KS_TRY(ks_print_string(&file, "%s/study.study", folder));
+    KS_TRY(ks_process_start(
         ".", (const char *const[]){program, "--out", folder, file, quiet ? "--quiet" : NULL, NULL},
         NULL, true, &process));
     while (fgets(line, sizeof line, process.output))
         if (is_wanted(line, quiet))
             fputs(line, stderr);
-    KS_GO(ks_process_end(&process, &code));
+    KS_TRY(ks_process_end(&process, &code));
     if (code != 0)
-        status = ks_fail(KS_RUN, "%s: the study failed (exit status %d)%s", folder, code,
-                         code == 2 ? "" : "; the same command goes on");
-done:
-    free(program);
-    free(file);
-    return status;
+        return ks_fail(KS_RUN, "%s: the study failed (exit status %d)%s", folder, code,
+                       code == 2 ? "" : "; the same command goes on");
+    return KS_OK;
 }
 
 static ks_status name_checkpoints(const struct ks_audit_training *t, const char *folder,
@@ -154,24 +145,17 @@ ks_status ks_audit_train(const struct ks_audit_training *t, char **folder,
                          char *checkpoint[KS_AUDIT_TRAINED])
 {
     const char *name = ks_path_base(t->arch), *task = ks_path_base(t->env);
-    char *arch = NULL, *env = NULL, *baseline = NULL, *study = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *arch = NULL, *env = NULL, *baseline = NULL, *study = NULL;
 
-    KS_GO(absolute(t->arch, &arch));
-    KS_GO(absolute(t->env, &env));
-    KS_GO(absolute(t->baseline, &baseline));
-    KS_GO(t->folder ? ks_copy_string(t->folder, folder)
-                    : ks_print_string(folder, "%.*s-%.*s", (int)ks_path_stem(name, ".arch"), name,
-                                      (int)ks_path_stem(task, ".so"), task));
-    KS_GO(ks_print_string(&study, STUDY, env, arch, t->steps, baseline,
-                          is_named(baseline) ? NARROW : ""));
-    KS_GO(write_study(*folder, study));
-    KS_GO(run_study(*folder, t->quiet));
-    status = name_checkpoints(t, *folder, checkpoint);
-done:
-    free(arch);
-    free(env);
-    free(baseline);
-    free(study);
-    return status;
+    KS_TRY(absolute(t->arch, &arch));
+    KS_TRY(absolute(t->env, &env));
+    KS_TRY(absolute(t->baseline, &baseline));
+    KS_TRY(t->folder ? ks_copy_string(t->folder, folder)
+                     : ks_print_string(folder, "%.*s-%.*s", (int)ks_path_stem(name, ".arch"), name,
+                                       (int)ks_path_stem(task, ".so"), task));
+    KS_TRY(ks_print_string(&study, STUDY, env, arch, t->steps, baseline,
+                           is_named(baseline) ? NARROW : ""));
+    KS_TRY(write_study(*folder, study));
+    KS_TRY(run_study(*folder, t->quiet));
+    return name_checkpoints(t, *folder, checkpoint);
 }

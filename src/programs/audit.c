@@ -216,31 +216,26 @@ static ks_status check_files(const struct job *job)
 
 static ks_status describe(struct job *job, const struct ks_audit *audit, struct ks_document *d)
 {
-    struct ks_measured measured = {.n = 0}, trained = {.n = 0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_measured_clear) struct ks_measured measured = {.n = 0}, trained = {.n = 0};
 
-    KS_GO(ks_measured_read(job->table, job->study, audit->summary.env_step, &measured));
-    KS_GO(ks_measured_read(job->table, job->study, NAN, &trained));
+    KS_TRY(ks_measured_read(job->table, job->study, audit->summary.env_step, &measured));
+    KS_TRY(ks_measured_read(job->table, job->study, NAN, &trained));
     ks_document_add(d, KS_BLOCK_SECTION, "%s", audit->path);
     ks_audit_answer(audit, &measured, &trained, d);
     if (job->other)
         ks_audit_compare(audit, &job->reference, d);
-    KS_GO(ks_audit_place(audit, &measured, d));
-    KS_GO(ks_audit_describe(audit, d));
+    KS_TRY(ks_audit_place(audit, &measured, d));
+    KS_TRY(ks_audit_describe(audit, d));
     if (job->n_limits > 0)
         ks_document_add(d, KS_BLOCK_SECTION, "Limits");
     for (size_t i = 0; i < job->n_limits; i++) {
         bool this;
 
-        KS_GO(ks_limit_judge(&job->limit[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &this,
-                             d));
+        KS_TRY(ks_limit_judge(&job->limit[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &this,
+                              d));
         met |= this;
     }
-    status = d->status;
-done:
-    ks_measured_clear(&measured);
-    ks_measured_clear(&trained);
-    return status;
+    return d->status;
 }
 
 static ks_status audit_one(struct job *job, size_t i)

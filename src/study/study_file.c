@@ -96,7 +96,7 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_stud
     char path[KS_PATH];
     const char *word, *start;
     json_int_t step;
-    json_t *run;
+    json_auto_t *run = NULL;
 
     KS_TRY(ks_path_print(path, "%s/%s/run.json", dir, folder));
     run = json_load_file(path, 0, NULL);
@@ -113,7 +113,6 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_stud
     state->resumable = strcmp(state->word, "running") == 0 || strcmp(state->word, "stopped") == 0 ||
                        (strcmp(state->word, "failed") == 0 &&
                         json_is_true(json_object_get(run, "resumable")));
-    json_decref(run);
     return KS_OK;
 }
 
@@ -154,20 +153,19 @@ static void print_change(const json_t *change, size_t before, FILE *out)
 {
     const char *what = json_string_value(json_object_get(change, "what"));
     json_t *step = json_object_get(change, "env_step");
-    char *from = json_dumps(json_object_get(change, "from"), JSON_ENCODE_ANY);
-    char *to = json_dumps(json_object_get(change, "to"), JSON_ENCODE_ANY);
+    KS_OWNED char *from = json_dumps(json_object_get(change, "from"), JSON_ENCODE_ANY);
+    KS_OWNED char *to = json_dumps(json_object_get(change, "to"), JSON_ENCODE_ANY);
 
     if (what && json_is_integer(step) && from && to)
         fprintf(out, "%sfrom environment step %lld on, %s was %s, is %s", before > 0 ? "; " : "",
                 (long long)json_integer_value(step), what, from, to);
-    free(from);
-    free(to);
 }
 
 ks_status ks_changes_read(const char *dir, const char *folder, char **text)
 {
     char path[KS_PATH];
-    json_t *run, *changes;
+    json_auto_t *run = NULL;
+    json_t *changes;
     size_t size = 0;
     FILE *out;
 
@@ -178,7 +176,6 @@ ks_status ks_changes_read(const char *dir, const char *folder, char **text)
     out = open_memstream(text, &size);
     for (size_t i = 0; out && i < json_array_size(changes); i++)
         print_change(json_array_get(changes, i), (size_t)ftell(out), out);
-    json_decref(run);
     return out && fclose(out) == 0 ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", path);
 }
 

@@ -91,15 +91,13 @@ static void announce_changes(const struct ks_run *r)
 
     json_array_foreach(r->conditions.changes, i, change)
     {
-        char *from = json_dumps(json_object_get(change, "from"), JSON_ENCODE_ANY);
-        char *to = json_dumps(json_object_get(change, "to"), JSON_ENCODE_ANY);
+        KS_OWNED char *from = json_dumps(json_object_get(change, "from"), JSON_ENCODE_ANY);
+        KS_OWNED char *to = json_dumps(json_object_get(change, "to"), JSON_ENCODE_ANY);
 
         if (from && to)
             ks_say("%s: from environment step %lld on: %s was %s, is %s", r->plan.name,
                    (long long)json_integer_value(json_object_get(change, "env_step")),
                    json_string_value(json_object_get(change, "what")), from, to);
-        free(from);
-        free(to);
     }
     if (json_array_size(r->conditions.changes) > 0)
         ks_say("%s: so its results will not be bit for bit those of an uninterrupted run",
