@@ -7,43 +7,22 @@
 #include "core/process.h"
 #include "document/template.h"
 
-struct page {
-    size_t n;
-    const struct ks_document *document;
-};
-
-static ks_status print_version(void *data, FILE *out)
+static void add_version(void *data, struct ks_document *d)
 {
     (void)data;
-    fputs(KS_VERSION, out);
-    return KS_OK;
+    ks_document_add(d, KS_BLOCK_WORDS, "%s", KS_VERSION);
 }
-
-static ks_status print_audits(void *data, FILE *out)
-{
-    const struct page *page = data;
-
-    for (size_t i = 0; i < page->n; i++) {
-        char id[32];
-
-        snprintf(id, sizeof id, "critic-%zu", i + 1);
-        KS_TRY(ks_document_html(&page->document[i], id, out));
-    }
-    return KS_OK;
-}
-
-static const struct ks_template_section sections[] = {
-    {"version", .print = print_version},
-    {"audits", .print = print_audits},
-    {.name = NULL},
-};
 
 ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *documents)
 {
-    struct page page = {n, documents};
+    const struct ks_template_section sections[] = {
+        {"version", .add = add_version},
+        {"critic", .n = n, .documents = documents},
+        {.name = NULL},
+    };
     KS_OWNED char *folder = NULL, *template = NULL;
 
     KS_TRY(ks_installed_shared("plots", &folder));
     KS_TRY(ks_print_string(&template, "%s/audit.html", folder));
-    return ks_template_write(template, sections, &page, path);
+    return ks_template_write(template, sections, NULL, path);
 }

@@ -81,6 +81,7 @@ enum ks_block_kind {
     KS_BLOCK_SECTION,    /* a title                                                       */
     KS_BLOCK_SUBSECTION, /* a title in a section                                          */
     KS_BLOCK_TEXT,       /* a paragraph                                                   */
+    KS_BLOCK_WORDS,      /* words that a template has in a line of its own              */
     KS_BLOCK_NOTE,       /* a paragraph in small print                                    */
     KS_BLOCK_ITEM,       /* an entry of a list                                            */
     KS_BLOCK_LINE,       /* a name and its value, which is the only cell                  */
@@ -90,7 +91,9 @@ enum ks_block_kind {
     KS_BLOCK_HEADS,      /* titles of the columns of lines that open: a text, four cells  */
     KS_BLOCK_OPENS,      /* such a line: on a page it opens to the blocks up to the next line or
                           * title                                                         */
-    KS_BLOCK_FIGURE      /* the path of an SVG file: on a page it is drawn                */
+    KS_BLOCK_FIGURE      /* the path of an SVG file: on a page it is drawn. A cell, if it has one,
+                          * is its caption, with the title as small print, and its id as link; the
+                          * path may be empty then, and the caption says why         */
 };
 
 /* In texts, the characters KS_MARK, KS_MARK + 1, ... stand in place of the tags <b>, </b>, <i>,

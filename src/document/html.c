@@ -1,5 +1,3 @@
-#include "document/html.h"
-
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -41,15 +39,11 @@ static void print_text(FILE *out, const char *text, size_t n)
     }
 }
 
-void ks_html_text(FILE *out, const char *text)
-{
-    print_text(out, text, strlen(text));
-}
-
-void ks_html_between(FILE *out, const char *before, const char *text, const char *after)
+/* Prints a text between two pieces of HTML. */
+static void print_between(FILE *out, const char *before, const char *text, const char *after)
 {
     fputs(before, out);
-    ks_html_text(out, text);
+    print_text(out, text, strlen(text));
     fputs(after, out);
 }
 
@@ -64,6 +58,9 @@ static void print_marked(const char *text, FILE *out)
     }
 }
 
+/* Prints an SVG file from its <svg> on, as a page has no XML declaration in its middle. In front of
+ * every name of an element, and every reference to one, stands `id`-, so that several drawings can
+ * stand in one page. */
 static void print_svg(const char *svg, const char *id, FILE *out)
 {
     static const char *const before[] = {" id=\"", " id='", "url(#", "href=\"#", "href='#"};
@@ -80,19 +77,6 @@ static void print_svg(const char *svg, const char *id, FILE *out)
             }
         }
     }
-}
-
-ks_status ks_html_svg(FILE *out, const char *path, const char *id)
-{
-    KS_OWNED char *text = NULL;
-    const char *start;
-
-    KS_TRY(ks_text_read(path, &text, NULL));
-    start = strstr(text, "<svg");
-    if (!start)
-        return ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
-    print_svg(start, id, out);
-    return KS_OK;
 }
 
 /* --- documents --- */
@@ -139,10 +123,9 @@ static void print_cell(const struct ks_cell *cell, enum ks_block_kind kind, FILE
     else if (!heading)
         print_key(cell->key, out);
     if (cell->link)
-        ks_html_between(out, line ? " data-by=\"" : "><a href=\"", cell->link, "\"");
+        print_between(out, line ? " data-by=\"" : "><a href=\"", cell->link, "\"");
     putc('>', out);
-    ks_html_text(out, cell->text);
-    fputs(cell->link && !line ? "</a>" : "", out);
+    print_between(out, "", cell->text, cell->link && !line ? "</a>" : "");
     if (cell->note)
         print_note(cell->note, heading ? "span class=\"kind\"" : "small", out);
     fprintf(out, "</%s>", tag);
@@ -160,8 +143,8 @@ static void print_row(const struct ks_block *b, FILE *out)
     fputs(b->kind == KS_BLOCK_SHADED ? "<tr class=\"other\"" : "<tr", out);
     for (size_t k = 0; k < b->n; k++)
         if (b->cell[k].look == KS_CELL_FILTER) {
-            ks_html_between(out, " data-", b->cell[k].link, "=\"");
-            ks_html_between(out, "", b->cell[k].text, "\"");
+            print_between(out, " data-", b->cell[k].link, "=\"");
+            print_between(out, "", b->cell[k].text, "\"");
         }
     putc('>', out);
     print_cells(b, out);
@@ -172,7 +155,7 @@ static void print_headings(const struct ks_block *b, FILE *out)
 {
     fputs("<div class=\"scroll\" tabindex=\"0\">\n<table", out);
     if (*b->text)
-        ks_html_between(out, " class=\"sortable\" id=\"", b->text, "\"");
+        print_between(out, " class=\"sortable\" id=\"", b->text, "\"");
     fputs(">\n<thead>\n<tr>", out);
     print_cells(b, out);
     fputs("</tr>\n</thead>\n<tbody>\n", out);
@@ -180,9 +163,35 @@ static void print_headings(const struct ks_block *b, FILE *out)
 
 static ks_status print_figure(const struct ks_block *b, const char *id, FILE *out)
 {
-    fputs("<figure><div class=\"plot\" role=\"img\" tabindex=\"0\">", out);
-    KS_TRY(ks_html_svg(out, b->text, id));
-    fputs("</div></figure>\n", out);
+    const struct ks_cell *about = b->n > 0 ? b->cell : NULL;
+    KS_OWNED char *text = NULL;
+    const char *svg;
+
+    if (about && !*b->text) {
+        print_between(out, "<p class=\"note\" id=\"", about->link, "\">");
+        print_between(out, "", about->note, ": ");
+        print_between(out, "", about->text, "</p>\n");
+        return KS_OK;
+    }
+    KS_TRY(ks_text_read(b->text, &text, NULL));
+    svg = strstr(text, "<svg");
+    if (!svg)
+        return ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", b->text);
+    print_between(out, "<figure id=\"", about ? about->link : id, "\">\n");
+    if (about)
+        print_between(out, "<h3>", about->note, "</h3>\n");
+    fputs("<div class=\"plot\" role=\"img\"", out);
+    if (about)
+        print_between(out, " aria-label=\"", about->note, "\"");
+    fputs(" tabindex=\"0\">", out);
+    print_svg(svg, id, out);
+    fputs("</div>\n", out);
+    if (about) {
+        fputs("<figcaption>", out);
+        print_marked(about->text, out);
+        fputs("</figcaption>\n", out);
+    }
+    fputs("</figure>\n", out);
     return KS_OK;
 }
 
@@ -192,6 +201,7 @@ static const struct {
 } tags[] = {[KS_BLOCK_SECTION] = {"", "", "<h2>", "", "</h2>\n"},
             [KS_BLOCK_SUBSECTION] = {"", "", "<h3>", "", "</h3>\n"},
             [KS_BLOCK_TEXT] = {"", "", "<p>", "", "</p>\n"},
+            [KS_BLOCK_WORDS] = {"", "", "", "", ""},
             [KS_BLOCK_NOTE] = {"", "", "<p class=\"note\">", "", "</p>\n"},
             [KS_BLOCK_ITEM] = {"<ul>\n", "</ul>\n", "<li>", "", "</li>\n"},
             [KS_BLOCK_LINE] = {"<dl>\n", "</dl>\n", "<dt>", "</dt>\n<dd>", "</dd>\n"},

@@ -45,12 +45,21 @@ static ks_status include(const struct reading *t, const char *name)
     return KS_OK;
 }
 
-static ks_status print_document(const struct reading *t, const struct ks_template_section *section)
+static ks_status print_section(const struct reading *t, const struct ks_template_section *section,
+                               const char *argument)
 {
     KS_CLEARED_BY(ks_document_clear) struct ks_document document = {.n = 0};
+    char id[64];
 
-    section->add(t->data, &document);
-    return ks_document_html(&document, section->name, t->out);
+    if (section->add)
+        section->add(t->data, &document);
+    if (section->add_named)
+        section->add_named(t->data, argument, &document);
+    for (size_t i = 0; i < section->n; i++) {
+        snprintf(id, sizeof id, "%s-%zu", section->name, i + 1);
+        KS_TRY(ks_document_html(&section->documents[i], id, t->out));
+    }
+    return ks_document_html(&document, *argument ? argument : section->name, t->out);
 }
 
 /* One mark; `word` is its first word, which `argument` follows. */
@@ -76,12 +85,7 @@ static ks_status apply(struct reading *t, const char *at, const char *word, cons
     if (strcmp(word, "include") == 0)
         return t->skipping ? KS_OK : include(t, argument);
     KS_TRY(find_section(t, at, word, &section));
-    if (t->skipping)
-        return KS_OK;
-    if (section->add)
-        return print_document(t, section);
-    return section->print ? section->print(t->data, t->out)
-                          : section->print_named(t->data, argument, t->out);
+    return t->skipping ? KS_OK : print_section(t, section, argument);
 }
 
 /* Reads the mark at `at` and moves *next behind it. */

@@ -1,6 +1,6 @@
 /* Templates: text with marks that a program replaces.
  *
- *   {{NAME}} or {{NAME ARGUMENT}}   is replaced by what the section of that name prints
+ *   {{NAME}} or {{NAME ARGUMENT}}   is replaced by the document of the section of that name
  *   {{include FILE}}                is replaced by the text of that file, as it is; the file is in
  *                                   the folder of the template
  *   {{if NAME}} ... {{end}}         is kept if the section NAME is present; cannot be nested */
@@ -13,14 +13,16 @@
 #include "core/error.h"
 #include "document/document.h"
 
+/* One of two functions adds blocks to a document, which is printed with the argument or the
+ * section's name as id; or there are `n` documents already. */
 struct ks_template_section {
     const char *name;
-    ks_status (*print)(void *data, FILE *out);
-    bool (*present)(const void *data); /* NULL: always */
-    /* In place of `print`. `argument`: the text after the name, "" if there is none. */
-    ks_status (*print_named)(void *data, const char *argument, FILE *out);
-    /* In place of `print`: adds blocks to a document, which is printed with the section's name. */
     void (*add)(void *data, struct ks_document *document);
+    bool (*present)(const void *data); /* NULL: always */
+    /* `argument`: the text after the name, "" if there is none. */
+    void (*add_named)(void *data, const char *argument, struct ks_document *document);
+    size_t n;
+    const struct ks_document *documents; /* [n], printed as NAME-1, NAME-2, ... */
 };
 
 /* Prints the template in the file `path` with these sections, of which the last has a NULL name.

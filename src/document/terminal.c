@@ -159,9 +159,9 @@ static void print_wrapped(const char *first, const char *next, size_t width, FIL
 static ks_status print_paragraph(const struct ks_block *b, size_t width, FILE *out)
 {
     static const char *const first[] = {
-        [KS_BLOCK_SECTION] = "", [KS_BLOCK_SUBSECTION] = "",    [KS_BLOCK_TEXT] = "  ",
-        [KS_BLOCK_NOTE] = "  ",  [KS_BLOCK_ITEM] = "  - ",      [KS_BLOCK_HEADS] = "  ",
-        [KS_BLOCK_OPENS] = "  ", [KS_BLOCK_FIGURE] = "  Plot: "};
+        [KS_BLOCK_SECTION] = "", [KS_BLOCK_SUBSECTION] = "", [KS_BLOCK_TEXT] = "  ",
+        [KS_BLOCK_WORDS] = "  ", [KS_BLOCK_NOTE] = "  ",     [KS_BLOCK_ITEM] = "  - ",
+        [KS_BLOCK_HEADS] = "  ", [KS_BLOCK_OPENS] = "  ",    [KS_BLOCK_FIGURE] = "  Plot: "};
     KS_OWNED char *text = NULL;
 
     fputs(b->kind <= KS_BLOCK_SUBSECTION ? "\n" : "", out);

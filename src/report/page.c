@@ -7,81 +7,62 @@
 
 #include "core/memory.h"
 #include "core/process.h"
-#include "document/html.h"
 #include "document/template.h"
 #include "io/file.h"
 #include "report/plots.h"
 
+/* What a link to a file may contain. */
+static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+
 /* --- plots, and links to files --- */
 
-static ks_status print_links(const struct ks_page *page, const char *name, FILE *out)
+/* A plot with links to its files or, if it has not been drawn, why. */
+static void add_plot(struct ks_page *page, size_t i, struct ks_document *d)
 {
     static const char *const formats[] = {"svg", "pdf", "png"};
-    const char *before = " <span class=\"links\">(";
-
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        KS_OWNED char *path = NULL;
-
-        KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", page->results->dir, name, formats[i]));
-        if (ks_path_exists(path)) {
-            fprintf(out, "%s<a href=\"figures/%s.%s\">%s</a>", before, name, formats[i],
-                    formats[i]);
-            before = ", ";
-        }
-    }
-    fprintf(out, ")</span>");
-    return KS_OK;
-}
-
-/* `path`: of the SVG file. */
-static ks_status print_figure(const struct ks_page *page, const struct ks_plot *plot,
-                              const char *path, FILE *out)
-{
-    fprintf(out, "<figure id=\"plot-%s\">\n", plot->name);
-    ks_html_between(out, "<h3>", plot->title, "</h3>\n");
-    ks_html_between(out, "<div class=\"plot\" role=\"img\" aria-label=\"", plot->title,
-                    "\" tabindex=\"0\">");
-    KS_TRY(ks_html_svg(out, path, plot->name));
-    ks_html_between(out, "</div>\n<figcaption>", plot->caption, "");
-    KS_TRY(print_links(page, plot->name, out));
-    fprintf(out, "</figcaption>\n</figure>\n");
-    return KS_OK;
-}
-
-static ks_status print_plot(struct ks_page *page, size_t i, FILE *out)
-{
     const struct ks_plot *plot = &ks_plots[i];
-    KS_OWNED char *path = NULL;
+    const char *before = " (";
+    char path[KS_PATH], id[64];
 
     page->shown[i] = true;
-    KS_TRY(ks_print_string(&path, "%s/figures/%s.svg", page->results->dir, plot->name));
-    if (ks_path_exists(path))
-        return print_figure(page, plot, path, out);
-    fprintf(out, "<p class=\"note\" id=\"plot-%s\">", plot->name);
-    ks_html_between(out, "", plot->title, ": not drawn (");
-    ks_html_between(out, "", plot->missing, ").</p>\n");
-    return KS_OK;
+    snprintf(path, sizeof path, "%s/figures/%s.svg", page->results->dir, plot->name);
+    snprintf(id, sizeof id, "plot-%s", plot->name);
+    ks_document_add(d, KS_BLOCK_FIGURE, "%s", ks_path_exists(path) ? path : "");
+    ks_document_cell(d, ks_cell_link(ks_cell_note(ks_cell_text(""), plot->title), id));
+    if (!ks_path_exists(path)) {
+        ks_document_more(d, "not drawn (%s).", plot->missing);
+        return;
+    }
+    ks_document_more(d, "%s", plot->caption);
+    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++) {
+        snprintf(path, sizeof path, "%s/figures/%s.%s", page->results->dir, plot->name, formats[k]);
+        if (!ks_path_exists(path))
+            continue;
+        ks_document_more(d, "%s<a href='figures/%s.%s'>%s</a>", before, plot->name, formats[k],
+                         formats[k]);
+        before = ", ";
+    }
+    ks_document_more(d, ")");
 }
 
-ks_status ks_page_plot(void *data, const char *name, FILE *out)
+void ks_page_plot(void *data, const char *name, struct ks_document *d)
 {
-    struct ks_page *page = data;
-
     for (size_t i = 0; i < KS_PLOTS; i++)
-        if (strcmp(ks_plots[i].name, name) == 0)
-            return print_plot(page, i, out);
-    return ks_fail(KS_FORMAT, "plots/report.html: no plot is named '%s'", name);
+        if (strcmp(ks_plots[i].name, name) == 0) {
+            add_plot(data, i, d);
+            return;
+        }
+    d->status = ks_fail(KS_FORMAT, "plots/report.html: no plot is named '%s'", name);
 }
 
 /* All plots that have not been named. */
-static ks_status print_other_plots(void *data, FILE *out)
+static void add_other_plots(void *data, struct ks_document *d)
 {
     struct ks_page *page = data;
 
     for (size_t i = 0; i < KS_PLOTS; i++)
         if (!page->shown[i])
-            KS_TRY(print_plot(page, i, out));
-    return KS_OK;
+            add_plot(page, i, d);
 }
 
 static int is_table(const struct dirent *entry)
@@ -89,39 +70,27 @@ static int is_table(const struct dirent *entry)
     return ks_path_ends(entry->d_name, ".csv");
 }
 
-/* A file's name as part of a link: bytes other than letters, digits and -._~ as %XX. */
-static void print_link(FILE *out, const char *name)
+/* Links to the CSV files in dir/tables, in which bytes other than letters, digits and -._~ are %XX.
+ */
+static void add_files(void *data, struct ks_document *d)
 {
-    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
-        if ((*c | 0x20) >= 'a' && (*c | 0x20) <= 'z')
-            putc(*c, out);
-        else
-            fprintf(out, strchr("0123456789-._~", *c) ? "%c" : "%%%02X", *c);
-}
-
-/* Links to the CSV files in dir/tables. */
-static ks_status print_files(void *data, FILE *out)
-{
-    const struct ks_page *page = data;
     struct dirent **list = NULL;
-    KS_OWNED char *folder = NULL;
+    char folder[KS_PATH];
     int n;
 
-    KS_TRY(ks_print_string(&folder, "%s/tables", page->results->dir));
+    snprintf(folder, sizeof folder, "%s/tables", ((const struct ks_page *)data)->results->dir);
     n = scandir(folder, &list, is_table, alphasort);
-    fprintf(out, "<ul class=\"files\">\n");
     for (int i = 0; i < n; i++) {
-        fprintf(out, "<li><a href=\"tables/");
-        print_link(out, list[i]->d_name);
-        ks_html_between(out, "\">", list[i]->d_name, "</a></li>\n");
+        ks_document_add(d, KS_BLOCK_ITEM, "<a href='tables/");
+        for (const unsigned char *c = (const unsigned char *)list[i]->d_name; *c; c++)
+            ks_document_more(d, strchr(PLAIN, *c) ? "%c" : "%%%02X", *c);
+        ks_document_more(d, "'>%s</a>", list[i]->d_name);
         free(list[i]);
     }
     free(list);
-    fprintf(out, "</ul>\n");
-    return KS_OK;
 }
 
-/* --- sections of one line --- */
+/* --- words in lines of the page --- */
 
 static const struct ks_study *study_of(const void *data)
 {
@@ -129,35 +98,30 @@ static const struct ks_study *study_of(const void *data)
 }
 
 /* The task, and how large the study is. */
-static ks_status print_title(void *data, FILE *out)
+static void add_title(void *data, struct ks_document *d)
 {
     const size_t n = ((const struct ks_page *)data)->table->n_rows, seeds = study_of(data)->n_seeds;
 
-    ks_html_text(out, study_of(data)->env);
-    fprintf(out, ": %zu architecture%s, %zu seed%s", n, n == 1 ? "" : "s", seeds,
-            seeds == 1 ? "" : "s");
-    return KS_OK;
+    ks_document_add(d, KS_BLOCK_WORDS, "%s: %zu architecture%s, %zu seed%s", study_of(data)->env, n,
+                    n == 1 ? "" : "s", seeds, seeds == 1 ? "" : "s");
 }
 
 /* The name of the study's folder: the copy of the study's file in it is always study.study. */
-static ks_status print_folder(void *data, FILE *out)
+static void add_folder(void *data, struct ks_document *d)
 {
     KS_OWNED char *path = realpath(((const struct ks_page *)data)->results->dir, NULL);
 
-    ks_html_text(out, path ? ks_path_base(path) : study_of(data)->name);
-    return KS_OK;
+    ks_document_add(d, KS_BLOCK_WORDS, "%s", path ? ks_path_base(path) : study_of(data)->name);
 }
 
-static ks_status print_env(void *data, FILE *out)
+static void add_env(void *data, struct ks_document *d)
 {
-    ks_html_text(out, study_of(data)->env);
-    return KS_OK;
+    ks_document_add(d, KS_BLOCK_WORDS, "%s", study_of(data)->env);
 }
 
-static ks_status print_text(void *data, FILE *out)
+static void add_text(void *data, struct ks_document *d)
 {
-    ks_html_text(out, study_of(data)->text);
-    return KS_OK;
+    ks_document_add(d, KS_BLOCK_WORDS, "%s", study_of(data)->text);
 }
 
 static bool has_warnings(const void *data)
@@ -228,10 +192,10 @@ static bool has_correlations(const void *data)
 }
 
 static const struct ks_template_section sections[] = {
-    {"title", .print = print_title},
-    {"folder", .print = print_folder},
-    {"env", .print = print_env},
-    {"text", .print = print_text},
+    {"title", .add = add_title},
+    {"folder", .add = add_folder},
+    {"env", .add = add_env},
+    {"text", .add = add_text},
     {"extent", .add = ks_page_extent},
     {"headline", .add = ks_page_headline},
     {"evidence", .add = ks_page_evidence},
@@ -241,14 +205,14 @@ static const struct ks_template_section sections[] = {
     {"architectures", .add = ks_page_architectures},
     {"targets", .add = add_targets},
     {"analyses", .add = ks_page_analyses},
-    {"plot", .print_named = ks_page_plot},
-    {"other_plots", .print = print_other_plots},
+    {"plot", .add_named = ks_page_plot},
+    {"other_plots", .add = add_other_plots},
     {"correlations", .add = ks_page_correlations, .present = has_correlations},
     {"prediction", .add = ks_page_prediction, .present = has_prediction},
     {"statements", .add = ks_page_statements, .present = ks_page_has_statements},
     {"settings", .add = ks_page_settings},
     {"versions", .add = ks_page_versions},
-    {"files", .print = print_files},
+    {"files", .add = add_files},
     {.name = NULL},
 };
 

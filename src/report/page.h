@@ -4,7 +4,6 @@
 #define KS_REPORT_PAGE_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "core/error.h"
 #include "document/document.h"
@@ -21,8 +20,7 @@ struct ks_page {
  * Fails with KS_MISSING without the template, KS_FORMAT if the template or a plot is malformed. */
 ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table);
 
-/* The functions below print sections of the page in HTML, or add them to a document; data: a
- * ks_page. */
+/* The functions below add sections of the page to a document; data: a ks_page. */
 
 /* The answer in a sentence; how far it goes: seeds, steps; the numbers behind it. */
 void ks_page_headline(void *data, struct ks_document *document);
@@ -37,7 +35,7 @@ void ks_page_architectures(void *data, struct ks_document *document);
 void ks_page_analyses(void *data, struct ks_document *document);
 /* The plot of that name. In place of a plot that has not been drawn, why it has not. Fails with
  * KS_FORMAT if no plot has that name or the file is not SVG. */
-ks_status ks_page_plot(void *data, const char *name, FILE *out);
+void ks_page_plot(void *data, const char *name, struct ks_document *document);
 /* Rank correlations of statistics with the return. */
 void ks_page_correlations(void *data, struct ks_document *document);
 /* What a statistic adds to the factors of the twelve architectures. */

@@ -1,4 +1,5 @@
 /* Documents: what is added, on a terminal and as HTML. */
+#include "scratch.h"
 #include "test.h"
 
 #include "document/document.h"
@@ -138,6 +139,49 @@ TEST(test_filters_and_lines)
     ks_document_table(&d, "t", KS_CELLS(ks_cell_text("x")));
     ks_document_row(&d, KS_BLOCK_ROW, KS_CELLS(ks_cell_text("one"), ks_cell_filter("wn", "1")));
     assert_string_equal(on_terminal(&d, 80), "  x\n  one\n");
+    ks_document_clear(&d);
+}
+
+TEST(test_text_in_html)
+{
+    static const char *const cases[][2] = {
+        {"bn+wn+ce, kappa 1e+06", "bn+wn+ce, kappa 1e+06"},
+        {"</pre><script>x</script>", "&lt;/pre&gt;&lt;script&gt;x&lt;/script&gt;"},
+        {"\" onload='x' &amp;", "&quot; onload=&#39;x&#39; &amp;amp;"},
+        {"κ\ta\nb\x1b[0m\x7f", "κ\ta\nb&#xFFFD;[0m&#xFFFD;"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ks_document d = {.n = 0};
+
+        ks_document_add(&d, KS_BLOCK_WORDS, "%s", cases[i][0]);
+        assert_string_equal(as_html(&d), cases[i][1]);
+        ks_document_clear(&d);
+    }
+}
+
+/* A figure stands with its title, caption and id; without its file, a note in its place. */
+TEST_IN_FOLDER(test_figures)
+{
+    struct ks_document d = {.n = 0};
+    const struct ks_cell about = ks_cell_link(ks_cell_note(ks_cell_text("what"), "A \"title\""),
+                                              "plot");
+
+    write_text("a.svg", "<?xml?>\n<svg id=\"s\"/>");
+    ks_document_add(&d, KS_BLOCK_FIGURE, "%s", scratch("a.svg"));
+    ks_document_add(&d, KS_BLOCK_FIGURE, "%s", scratch("a.svg"));
+    ks_document_cell(&d, about);
+    ks_document_more(&d, " <i>%s</i>", "is it");
+    ks_document_add(&d, KS_BLOCK_FIGURE, "%s", "");
+    ks_document_cell(&d, about);
+    assert_string_equal(
+        as_html(&d),
+        "<figure id=\"x-0-0\">\n<div class=\"plot\" role=\"img\" tabindex=\"0\">"
+        "<svg id=\"x-0-0-s\"/></div>\n</figure>\n"
+        "<figure id=\"plot\">\n<h3>A &quot;title&quot;</h3>\n<div class=\"plot\" role=\"img\" "
+        "aria-label=\"A &quot;title&quot;\" tabindex=\"0\"><svg id=\"x-0-1-s\"/></div>\n"
+        "<figcaption>what <i>is it</i></figcaption>\n</figure>\n"
+        "<p class=\"note\" id=\"plot\">A &quot;title&quot;: what</p>\n");
     ks_document_clear(&d);
 }
 

@@ -1,8 +1,7 @@
-/* Text in HTML, and the templates of the report. */
+/* The templates of the report. */
 #include "scratch.h"
 #include "test.h"
 
-#include "document/html.h"
 #include "document/template.h"
 
 /* What a function prints, in a static buffer. */
@@ -17,40 +16,20 @@ static FILE *start_print(void)
     return out;
 }
 
-static const char *escaped(const char *text)
+static void add_word(void *data, const char *argument, struct ks_document *d)
 {
-    FILE *out = start_print();
-
-    ks_html_text(out, text);
-    fclose(out);
-    return printed;
+    ks_document_add(d, KS_BLOCK_WORDS, "%s|%s", (const char *)data, argument);
 }
 
-TEST(test_text_in_html)
-{
-    assert_string_equal(escaped("bn+wn+ce, kappa 1e+06"), "bn+wn+ce, kappa 1e+06");
-    assert_string_equal(escaped("</pre><script>x</script>"),
-                        "&lt;/pre&gt;&lt;script&gt;x&lt;/script&gt;");
-    assert_string_equal(escaped("\" onload='x' &amp;"), "&quot; onload=&#39;x&#39; &amp;amp;");
-    assert_string_equal(escaped("κ\ta\nb\x1b[0m\x7f"), "κ\ta\nb&#xFFFD;[0m&#xFFFD;");
-}
-
-static ks_status print_word(void *data, const char *argument, FILE *out)
-{
-    fprintf(out, "<%s|%s>", (const char *)data, argument);
-    return KS_OK;
-}
-
-static ks_status print_failure(void *data, const char *argument, FILE *out)
+static void add_failure(void *data, const char *argument, struct ks_document *d)
 {
     (void)data;
-    (void)out;
-    return ks_fail(KS_FULL, "no %s", argument);
+    d->status = ks_fail(KS_FULL, "no %s", argument);
 }
 
 static void add_words(void *data, struct ks_document *document)
 {
-    ks_document_add(document, KS_BLOCK_TEXT, "%s", (const char *)data);
+    ks_document_add(document, KS_BLOCK_SECTION, "%s", (const char *)data);
 }
 
 static bool never(const void *data)
@@ -59,12 +38,12 @@ static bool never(const void *data)
     return false;
 }
 
+static struct ks_document both[2];
+
 static const struct ks_template_section sections[] = {
-    {"word", .print_named = print_word},
-    {"absent", .present = never, .print_named = print_failure},
-    {"failure", .print_named = print_failure},
-    {"document", .add = add_words},
-    {.name = NULL},
+    {"word", .add_named = add_word},       {"absent", .present = never, .add_named = add_failure},
+    {"failure", .add_named = add_failure}, {"document", .add = add_words},
+    {"both", .n = 2, .documents = both},   {.name = NULL},
 };
 
 static ks_status fill(const char *text)
@@ -82,11 +61,18 @@ static ks_status fill(const char *text)
 TEST_IN_FOLDER(test_template)
 {
     assert_ok(fill("a {{word}} b {{word two words}}\n{ {c} }"));
-    assert_string_equal(printed, "a <data|> b <data|two words>\n{ {c} }");
+    assert_string_equal(printed, "a data| b data|two words\n{ {c} }");
     assert_ok(fill("a{{if absent}} b {{absent}} c{{end}} d{{if word}} e {{word}}{{end}}"));
-    assert_string_equal(printed, "a d e <data|>");
+    assert_string_equal(printed, "a d e data|");
     assert_ok(fill("a{{document}}"));
-    assert_string_equal(printed, "a<p>data</p>\n");
+    assert_string_equal(printed, "a<section id=\"document-1\">\n<h2>data</h2>\n</section>\n");
+    for (size_t i = 0; i < 2; i++)
+        ks_document_add(&both[i], KS_BLOCK_SECTION, "%zu", i);
+    assert_ok(fill("{{both}}"));
+    assert_string_equal(printed, "<section id=\"both-1-1\">\n<h2>0</h2>\n</section>\n"
+                                 "<section id=\"both-2-1\">\n<h2>1</h2>\n</section>\n");
+    for (size_t i = 0; i < 2; i++)
+        ks_document_clear(&both[i]);
     write_text("part", "{{as it is}}");
     assert_ok(fill("a {{include part}} b{{if absent}}{{include part}}{{end}}"));
     assert_string_equal(printed, "a {{as it is}} b");
