@@ -77,10 +77,10 @@ shared_by_tests := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/disk.c %/layer.c,$
 support  := $(BUILD)/libtests.a
 on_disk  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -lE '"(disk|resuming).h"' tests/*/test_*.c))
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %/instructions.c,$(wildcard tests/bench/*.c)))
-compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
+compile   = @echo '  compile  $<' && mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 # Builds targets in parallel: JOBS at a time, unless make was called with -j.
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
-link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
+link      = @echo '  link     $@' && mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
 .PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall wheel bench run-benches instructions bench-peers bench-answers sanitize lto threads nightly coverage lint format clean
 .SECONDARY:
@@ -162,7 +162,7 @@ study: deps ## set up, compile, then run the study STUDY: trainings, spectra, pl
 
 # What the larger studies take on this machine, measured side by side, as a study's jobs run, in about a minute.
 further:
-	@echo; echo 'To go on (configs/README.md describes the studies; times are estimates for this machine):'
+	@echo; echo 'To go on (configs/README.md describes the studies; times of this machine, measured now for about a minute):'
 	@for study in $(larger); do \
 	    { printf '  make study STUDY=%-8s ' $$study; $(BUILD)/bin/kappascope study $$study --dry-run | \
 	      sed -n 's/^# *\(time, one job\|with [0-9]* jobs\)[^:]*: //p' | tail -n 1; } >$(BUILD)/further.$$study & \

@@ -97,7 +97,8 @@ static bool begins(const char *line, const char *word)
 /* Whether to pass on a line: failures, and progress. A study's summary is in its folder. */
 static bool is_wanted(const char *line, bool quiet)
 {
-    return begins(line, "kappascope") || (!quiet && (begins(line, "[") || begins(line, "to do:")));
+    return begins(line, "kappascope") ||
+           (!quiet && (strstr(line, " jobs, ") || begins(line, "to do:")));
 }
 
 /* Runs the study and passes on its progress. */

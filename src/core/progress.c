@@ -7,7 +7,8 @@
 
 #include "core/blas.h"
 
-static const double LINE_INTERVAL = 10, BAR_INTERVAL = 0.1; /* seconds between prints */
+/* Seconds between prints: of a bar; of the first line in a log and the lines after it. */
+static const double BAR_INTERVAL = 0.1, FIRST_LINE = 10, LINE_INTERVAL = 60;
 static const double RATE_AGE = 60; /* decay time of the rate's average, seconds */
 
 double ks_seconds(void)
@@ -94,23 +95,59 @@ static void update_rate(struct ks_progress_bar *p, size_t done, double interval)
     p->done = done;
 }
 
+/* Seconds from the last print to the next one. */
+static double find_interval(size_t lines)
+{
+    return isatty(STDERR_FILENO) ? BAR_INTERVAL : lines == 0 ? FIRST_LINE : LINE_INTERVAL;
+}
+
 void ks_progress_update(struct ks_progress_bar *p, size_t done, const char *note)
 {
-    bool terminal = isatty(STDERR_FILENO);
     double now = ks_seconds(), interval = now - p->printed;
 
-    if (p->quiet || interval < (terminal ? BAR_INTERVAL : LINE_INTERVAL))
+    if (p->quiet || interval < find_interval(p->lines))
         return;
     update_rate(p, done, interval);
     p->printed = now;
-    if (terminal)
+    p->lines++;
+    if (isatty(STDERR_FILENO))
         print_bar(p, note);
     else
         print(p, "", "", note, "\n");
 }
 
+static void clear_line(bool quiet)
+{
+    if (!quiet && isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+}
+
 void ks_progress_end(struct ks_progress_bar *p)
 {
-    if (!p->quiet && isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
+    clear_line(p->quiet);
+}
+
+void ks_progress_line_start(struct ks_progress_line *p, bool quiet)
+{
+    *p = (struct ks_progress_line){.quiet = quiet, .printed = ks_seconds()};
+}
+
+bool ks_progress_line_due(const struct ks_progress_line *p)
+{
+    return !p->quiet && ks_seconds() - p->printed >= find_interval(p->lines);
+}
+
+/* Without wrapping, as only one line can be cleared. */
+void ks_progress_line_print(struct ks_progress_line *p, const char *text)
+{
+    fprintf(stderr, isatty(STDERR_FILENO) ? "\r\033[?7l%s\033[K\033[?7h" : "%s\n", text);
+    p->printed = ks_seconds();
+    p->lines++;
+}
+
+void ks_progress_line_clear(struct ks_progress_line *p)
+{
+    clear_line(p->quiet);
+    if (isatty(STDERR_FILENO))
+        p->printed = 0;
 }

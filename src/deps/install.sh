@@ -77,8 +77,11 @@ install_packages() { # TABLE
         die "missing:$lacking (Debian package names; there is no apt-get: install the equivalent packages)"
     [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
         die "missing packages, and you are neither root nor have sudo: $how"
-    say "installing$lacking"
+    say "to install:$lacking; first the lists of packages are updated"
     apt_get update || say "apt-get update failed; trying with the present package lists"
+    # shellcheck disable=SC2086 # a list of words
+    say "with what these need: $(apt-get -qq -y --print-uris --no-install-recommends install $lacking |
+        awk '{ bytes += $3 } END { printf "%d packages to download, %.0f MB", NR, bytes / 1e6 }')"
     # shellcheck disable=SC2086 # a list of words
     apt_get install -y --no-install-recommends $lacking ||
         die "apt-get could not install$lacking (see its messages above); $how"
@@ -98,10 +101,10 @@ is_complete() { # NAME DIRECTORY
         (cd "$2" && xargs ls -d <FILES >/dev/null 2>&1)
 }
 
-fetch() { # NAME PLATFORM VARIABLE: downloads the wheel to $work
+fetch() { # NAME PLATFORM VARIABLE MEGABYTES: downloads the wheel to $work
     mkdir -p "$work" || die "cannot write $folder"
     requirement "$1" >"$work/pin"
-    say "downloading $(sed -n 's/ .*//;1p' "$work/pin")"
+    say "downloading $(sed -n 's/ .*//;1p' "$work/pin"), $4 MB"
     python3 -m pip download --quiet --disable-pip-version-check --no-input --no-deps \
         --only-binary=:all: --platform "manylinux2014_$2" --python-version $python_version \
         --implementation cp --require-hashes --requirement "$work/pin" --dest "$work" >&2 ||
@@ -134,21 +137,21 @@ install_mujoco() {
     x86_64 | aarch64) ;;
     *) die "there is no MuJoCo wheel for $machine: build MuJoCo and set MUJOCO_DIR to it" ;;
     esac
-    fetch mujoco "$machine" MUJOCO_DIR
+    fetch mujoco "$machine" MUJOCO_DIR 6
     unpack mujoco "$1" 'mujoco/include/*' 'mujoco/libmujoco.so*'
 }
 
 install_dm_control() {
     is_complete dm_control "$1" && return
     install_packages "$fetching"
-    fetch dm_control "$(uname -m)" DM_CONTROL_DIR
+    fetch dm_control "$(uname -m)" DM_CONTROL_DIR 56
     unpack dm_control "$1" 'dm_control/suite/*.xml' 'dm_control/suite/dog_assets/*'
 }
 
 install_gymnasium() {
     is_complete gymnasium "$1" && return
     install_packages "$fetching"
-    fetch gymnasium "$(uname -m)" GYMNASIUM_DIR
+    fetch gymnasium "$(uname -m)" GYMNASIUM_DIR 1
     unpack gymnasium "$1" 'gymnasium/envs/mujoco/assets/*.xml'
 }
 
@@ -156,7 +159,7 @@ install_gymnasium() {
 install_myosuite() {
     is_complete MyoSuite "$1" && return
     install_packages "$fetching"
-    fetch MyoSuite "$(uname -m)" MYOSUITE_DIR
+    fetch MyoSuite "$(uname -m)" MYOSUITE_DIR 86
     sim=myosuite/simhive/myo_sim
     set -- "$1" "$sim/hand/assets/myohand_assets.xml" "$sim/hand/assets/myohand_body.xml"
     for scene in hold keyturn pen pose; do

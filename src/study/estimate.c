@@ -10,6 +10,7 @@
 #include <omp.h>
 
 #include "core/memory.h"
+#include "core/progress.h"
 #include "core/rng.h"
 #include "io/csv.h"
 #include "io/file.h"
@@ -45,7 +46,7 @@ static void add_rows(const struct ks_csv *csv, struct ks_paces *paces)
         if (isnan(step) || isnan(update))
             return;
         if (step > before && rate > 0)
-            add(update > 0 ? &paces->training : &paces->acting,
+            add(&paces->of[update > 0 ? KS_PACE_TRAINING : KS_PACE_ACTING],
                 (struct ks_pace){(step - before) / rate, step - before});
         before = step;
     }
@@ -54,14 +55,15 @@ static void add_rows(const struct ks_csv *csv, struct ks_paces *paces)
 static ks_status read_run(struct ks_forecast *f, size_t run, const char *dir)
 {
     struct ks_paces *paces = &f->own[run % f->graph->study->n_architectures];
-    double before = paces->training.amount;
+    const struct ks_pace *training = &paces->of[KS_PACE_TRAINING];
+    double before = training->amount;
     KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
     char path[KS_PATH];
 
     KS_TRY(ks_path_print(path, "%s/%s/progress.csv", dir, f->graph->job[run].folder));
     if (ks_path_exists(path) && ks_csv_read(path, true, &csv) == KS_OK)
         add_rows(csv, paces);
-    f->n_runs += paces->training.amount > before;
+    f->n_runs += training->amount > before;
     return KS_OK;
 }
 
@@ -94,9 +96,46 @@ static ks_status read_log(struct ks_forecast *f, const struct ks_graph_job *job,
         double started = find_time(text, KS_GRAPH_STARTED), ended = find_time(text, KS_GRAPH_ENDED);
 
         if (started > 0 && ended >= started) {
-            add(&paces->spectrum[job->analysis], (struct ks_pace){ended - started, 1});
+            add(&paces->of[KS_PACE_SPECTRUM + job->analysis], (struct ks_pace){ended - started, 1});
             f->n_spectra++;
         }
+    }
+    return KS_OK;
+}
+
+/* Of a kind of work: what records say that trials say, too. */
+static double find_ratio(const struct ks_forecast *f, size_t kind)
+{
+    double recorded = 0, tried = 0;
+
+    for (size_t a = 0; a < f->graph->study->n_architectures; a++) {
+        const struct ks_pace own = f->own[a].of[kind], trial = f->trial[a].of[kind];
+
+        if (own.amount > 0 && trial.amount > 0) {
+            recorded += own.seconds;
+            tried += own.amount * trial.seconds / trial.amount;
+        }
+    }
+    return recorded > 0 && tried > 0 ? recorded / tried : 1;
+}
+
+ks_status ks_forecast_update(struct ks_forecast *f, const char *dir)
+{
+    const struct ks_graph *graph = f->graph;
+    const size_t n = graph->study->n_architectures;
+
+    memset(f->own, 0, n * sizeof *f->own);
+    f->all = (struct ks_paces){.best = {0}};
+    f->n_runs = f->n_spectra = 0;
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        if (graph->job[i].trains)
+            KS_TRY(read_run(f, i, dir));
+        else if (ks_graph_targets(graph, i, dir) == graph->job[i].n_targets)
+            KS_TRY(read_log(f, &graph->job[i], dir));
+    for (size_t kind = 0; kind < KS_PACES; kind++) {
+        for (size_t a = 0; a < n; a++)
+            add(&f->all.of[kind], f->own[a].of[kind]);
+        f->ratio[kind] = find_ratio(f, kind);
     }
     return KS_OK;
 }
@@ -105,42 +144,45 @@ ks_status ks_forecast_read(struct ks_graph *graph, const char *dir, struct ks_fo
 {
     *f = (struct ks_forecast){.graph = graph};
     KS_TRY(ks_alloc(graph->study->n_architectures, sizeof *f->own, &f->own));
+    KS_TRY(ks_alloc(graph->study->n_architectures, sizeof *f->trial, &f->trial));
     KS_TRY(ks_graph_look(graph, dir));
-    for (size_t i = 0; i < graph->n_jobs; i++)
-        if (graph->job[i].trains)
-            KS_TRY(read_run(f, i, dir));
-        else if (ks_graph_targets(graph, i, dir) == graph->job[i].n_targets)
-            KS_TRY(read_log(f, &graph->job[i], dir));
-    for (size_t a = 0; a < graph->study->n_architectures; a++) {
-        add(&f->all.acting, f->own[a].acting);
-        add(&f->all.training, f->own[a].training);
-        for (size_t k = 0; k < graph->study->n_analyses; k++)
-            add(&f->all.spectrum[k], f->own[a].spectrum[k]);
-    }
-    return KS_OK;
+    return ks_forecast_update(f, dir);
 }
 
 void ks_forecast_clear(struct ks_forecast *f)
 {
     free(f->own);
+    free(f->trial);
     *f = (struct ks_forecast){.graph = NULL};
 }
 
-/* Seconds for an amount at the architecture's own pace, or at the mean one; NaN: not known. */
-static double seconds_for(double amount, struct ks_pace own, struct ks_pace all)
+/* Seconds for an amount of work of this kind; NaN: not known. */
+static double seconds_for(const struct ks_forecast *f, size_t architecture, size_t kind,
+                          double amount)
 {
-    struct ks_pace pace = own.amount > 0 ? own : all;
+    const struct ks_pace own = f->own[architecture].of[kind],
+                         trial = f->trial[architecture].of[kind], all = f->all.of[kind];
 
-    if (amount == 0)
-        return 0;
-    return pace.amount > 0 ? amount * pace.seconds / pace.amount : NAN;
+    return amount == 0        ? 0
+           : own.amount > 0   ? amount * own.seconds / own.amount
+           : trial.amount > 0 ? amount * trial.seconds / trial.amount * f->ratio[kind]
+           : all.amount > 0   ? amount * all.seconds / all.amount
+                              : NAN;
+}
+
+/* What is left of the seconds of a job. */
+static double seconds_left(const struct ks_graph_job *job, double seconds)
+{
+    const double left = seconds - (job->runs ? ks_seconds() - job->since : 0);
+
+    return left < 0 ? 0 : left;
 }
 
 static double estimate_training(const struct ks_forecast *f, size_t run)
 {
     const struct ks_study *s = f->graph->study;
-    const struct ks_settings *settings = &s->architecture[run % s->n_architectures].settings;
-    const struct ks_paces *own = &f->own[run % s->n_architectures];
+    const size_t a = run % s->n_architectures;
+    const struct ks_settings *settings = &s->architecture[a].settings;
     size_t first = settings->random_steps * settings->action_repeat, episodes = 0;
     size_t step = f->graph->job[run].restart ? 0 : f->graph->job[run].state.env_step;
 
@@ -149,25 +191,28 @@ static double estimate_training(const struct ks_forecast *f, size_t run)
     for (size_t i = 0; i < s->n_evaluations; i++)
         if (step == 0 || s->evaluation[i] > step)
             episodes += settings->eval_episodes;
-    return seconds_for((double)(episodes * EPISODE + (step < first ? first - step : 0)),
-                       own->acting, f->all.acting) +
-           seconds_for((double)(s->end - (step < first ? first : step)), own->training,
-                       f->all.training);
+    return seconds_for(f, a, KS_PACE_ACTING,
+                       (double)(episodes * EPISODE + (step < first ? first - step : 0))) +
+           seconds_for(f, a, KS_PACE_TRAINING, (double)(s->end - (step < first ? first : step)));
 }
 
 struct ks_time_left ks_forecast_run(const struct ks_forecast *f, size_t run)
 {
     const struct ks_graph *graph = f->graph;
-    const struct ks_paces *own = &f->own[run % graph->study->n_architectures];
-    struct ks_time_left left = {graph->job[run].done ? 0 : estimate_training(f, run), 0, 0, 0};
+    const size_t a = run % graph->study->n_architectures;
+    const struct ks_graph_job *training = &graph->job[run];
+    struct ks_time_left left = {0, 0, 0, 0};
 
+    if (!training->done)
+        left.training = seconds_left(training, estimate_training(f, run));
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
         if (graph->job[i].run == run && !graph->job[i].done) {
             size_t k = graph->job[i].analysis;
-            double spectrum = seconds_for(1, own->spectrum[k], f->all.spectrum[k]);
+            double spectrum = seconds_left(&graph->job[i],
+                                           seconds_for(f, a, KS_PACE_SPECTRUM + k, 1));
 
             left.spectra += spectrum;
-            left.best_spectra += own->best[k] > 0 ? own->best[k] : spectrum;
+            left.best_spectra += f->trial[a].best[k] > 0 ? f->trial[a].best[k] : spectrum;
         }
     left.all = left.training + left.spectra;
     return left;
@@ -232,8 +277,8 @@ static ks_status measure_run(struct ks_run *run, struct ks_paces *paces)
     KS_TRY(measure_steps(run, ACTING, 0, &acting));
     KS_TRY(measure_steps(run, 1, 0, &warm));
     KS_TRY(measure_steps(run, cycle, LEAST, &training));
-    paces->acting = paces->acting.amount > 0 ? paces->acting : acting;
-    paces->training = paces->training.amount > 0 ? paces->training : training;
+    paces->of[KS_PACE_ACTING] = acting;
+    paces->of[KS_PACE_TRAINING] = training;
     return KS_OK;
 }
 
@@ -307,15 +352,13 @@ static ks_status measure_spectra(const struct ks_study *study, const struct ks_c
 
     for (size_t k = 0; k < study->n_analyses; k++) {
         const struct ks_spectrum_options *o = &study->analysis[k].options;
-        double *measured, pace;
+        double *measured = &product[!o->products_f32 ? 0 : o->products == KS_PRODUCTS_BLAS ? 1 : 2];
+        double pace;
 
-        if (paces->spectrum[k].amount > 0)
-            continue;
-        measured = &product[!o->products_f32 ? 0 : o->products == KS_PRODUCTS_BLAS ? 1 : 2];
         if (*measured == 0)
             KS_TRY(measure_product(c, o, measured));
         pace = *measured / (o->critic >= 0 ? (double)c->critic.ensemble : 1);
-        paces->spectrum[k] = (struct ks_pace){
+        paces->of[KS_PACE_SPECTRUM + k] = (struct ks_pace){
             pace * ks_most_products(o, ks_networks_parameters(&c->critic), minibatches), 1};
         paces->best[k] = pace *
                          ks_fewest_products(o, ks_networks_parameters(&c->critic), minibatches);
@@ -347,8 +390,8 @@ static void set_threads(const int *threads)
     omp_set_num_threads(*threads);
 }
 
-/* Sets those paces of architecture number `a` that are not known. They are seconds of one
- * processor's time, so other processes do not disturb them, with one thread. */
+/* Sets the paces of architecture number `a`. They are seconds of one processor's time, so other
+ * processes do not disturb them, with one thread. */
 static ks_status calibrate(const struct ks_study *study, size_t a, struct ks_paces *paces)
 {
     struct ks_train_options options = {.env = study->env_argument,
@@ -372,21 +415,20 @@ static ks_status calibrate(const struct ks_study *study, size_t a, struct ks_pac
     return measure_spectra(study, c, options.settings.analysis_minibatches, paces);
 }
 
-ks_status ks_forecast_measure(struct ks_forecast *f, size_t *measured)
+ks_status ks_forecast_try(struct ks_forecast *f, bool *made)
 {
     const struct ks_study *s = f->graph->study;
 
-    *measured = 0;
-    for (size_t a = 0; a < s->n_architectures; a++) {
-        bool known = true;
+    *made = false;
+    for (size_t n = 0; n < f->graph->n_runs && !*made; n++) {
+        const size_t a = n % s->n_architectures;
 
-        for (size_t n = a; n < f->graph->n_runs; n += s->n_architectures)
-            known = known && !isnan(ks_forecast_run(f, n).all);
-        if (!known) {
-            KS_TRY(s->architecture[a].elsewhere ? measure_elsewhere(f->graph, a, &f->own[a])
-                                                : calibrate(s, a, &f->own[a]));
-            ++*measured;
-        }
+        if (f->trial[a].tried || !isnan(ks_forecast_run(f, n).all))
+            continue;
+        f->trial[a].tried = true;
+        KS_TRY(s->architecture[a].elsewhere ? measure_elsewhere(f->graph, a, &f->trial[a])
+                                            : calibrate(s, a, &f->trial[a]));
+        *made = true;
     }
     return KS_OK;
 }

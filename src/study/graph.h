@@ -17,6 +17,8 @@ enum { KS_GRAPH_POINTS = 2 };
 /* How the first and the last line of a job's log begin; then comes the time, UTC, ISO 8601. */
 #define KS_GRAPH_STARTED "started "
 #define KS_GRAPH_ENDED   "ended "
+/* What make prints before the label of a job that starts; it prints the label alone at the end. */
+#define KS_GRAPH_START "start "
 
 /* All paths are relative to the study's folder; all strings are owned. */
 struct ks_graph_job {
@@ -35,6 +37,7 @@ struct ks_graph_job {
     size_t n_targets;
     char **target; /* [n_targets] the files that it writes */
     bool runs;     /* ks_graph_run: it has started and is not done; in the end: it failed */
+    double since;  /* ks_seconds when it started                                             */
     /* What ks_graph_look found: */
     bool done;
     struct ks_study_run_state state; /* of a training's run */
@@ -110,8 +113,10 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
 /* Runs the graph with GNU make, `jobs` jobs at a time, until all are complete. After a failure no
  * further run is started; the runs under way are completed, with their spectra. With `keep_going`
  * it goes on until no job can run any more. Unless `quiet`, it announces the work on standard
- * error and prints a line for each completed job. A failure (KS_RUN) names the job and the last
- * line of its log. On SIGINT, SIGTERM or SIGHUP it stops the jobs and fails; completed files stay.
+ * error, shows how far it is, what runs and how long the rest takes (ks_progress_line), and prints
+ * numbers of the first spectrum and of each run's last one. A failure (KS_RUN) names the job and
+ * the last line of its log. On SIGINT, SIGTERM or SIGHUP it stops the jobs and fails; completed
+ * files stay.
  */
 ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
                        bool quiet);

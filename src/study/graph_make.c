@@ -1,19 +1,12 @@
 /* Writes a study's graph as a makefile. */
 #include "study/graph.h"
 
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
 
 #include "core/memory.h"
-#include "core/process.h"
-#include "core/progress.h"
 #include "io/file.h"
 
 static const char TIME[] = "%Y-%m-%dT%H:%M:%SZ";
-static const char START[] = "start "; /* before the label of a job that starts */
 
 /* Prints text into a recipe: a dollar sign is doubled for make. */
 static void print_recipe(FILE *out, const char *text)
@@ -77,7 +70,8 @@ static void print_rule(FILE *out, const struct ks_graph *graph, const struct ks_
                 job->run, job->folder, job->folder);
     } else
         fprintf(out, "\n%s: $(wildcard %s)\n", job->target[0], job->needs);
-    fprintf(out, "\t@echo '%s%s'\n\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@exec ", START,
+    fprintf(out,
+            "\t@echo '" KS_GRAPH_START "%s'\n\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@exec ",
             job->label, TIME, job->log);
     print_recipe(out, job->command);
     fprintf(out, " >>%s 2>&1\n\t@date -u '+" KS_GRAPH_ENDED "%s' >>%s\n\t@echo '%s'\n", job->log,
@@ -133,203 +127,4 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
         print_rule(text.stream, graph, &graph->job[i]);
     print_runs(text.stream, graph);
     return ks_text_close(&text, KS_OK);
-}
-
-/* Runs a study's graph with GNU make and reports its progress. */
-
-enum { LINE = 4096 };
-
-/* The process group of make and its jobs, for the signal handler; 0: none. */
-static volatile sig_atomic_t group;
-static volatile sig_atomic_t stopped;
-
-static void stop(int signal)
-{
-    (void)signal;
-    stopped = 1;
-    if (group > 0)
-        kill(-(pid_t)group, SIGTERM);
-}
-
-bool ks_graph_stopped(void)
-{
-    return stopped != 0;
-}
-
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { SIGNALS = sizeof signals / sizeof *signals };
-
-/* Removes the options and the job server that an outer make left in the environment. */
-static void clean_environment(void)
-{
-    static const char *const names[] = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES",
-                                        "MAKEOVERRIDES"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unsetenv(names[i]);
-}
-
-ks_status ks_graph_find_make(char **path)
-{
-    const char *name = getenv("MAKE");
-
-    if (name && *name == '/')
-        return ks_copy_string(name, path);
-    return ks_locate_program(name && *name ? name : "make", path);
-}
-
-/* The jobs of the study, and how many of them are done. */
-struct work {
-    size_t all, done;
-};
-
-/* Announces the work, since the first job may take minutes. */
-static struct work announce(const struct ks_graph *graph, size_t jobs, bool quiet)
-{
-    struct work work = {0, 0};
-    size_t trainings = 0, analyses = 0;
-    char train[48] = "";
-
-    for (size_t i = 0; i < graph->n_jobs; i++)
-        if (!graph->job[i].done)
-            ++*(graph->job[i].trains ? &trainings : &analyses);
-    for (size_t i = 0; i < graph->n_jobs; i++)
-        work.all += !graph->job[i].elsewhere;
-    work.done = work.all - trainings - analyses;
-    if (ks_study_trains(graph->study))
-        snprintf(train, sizeof train, "%zu x train, ", trainings);
-    if (!quiet && work.done < work.all)
-        ks_say("to do: %s%zu x analyze (%zu of %zu jobs are done), %zu at a time", train, analyses,
-               work.done, work.all, jobs);
-    return work;
-}
-
-static struct ks_graph_job *find_job(struct ks_graph *graph, const char *label)
-{
-    for (size_t i = 0; i < graph->n_jobs; i++)
-        if (strcmp(graph->job[i].label, label) == 0)
-            return &graph->job[i];
-    return NULL;
-}
-
-/* Reads what make prints: the labels of the jobs that start and that are done. */
-static void follow(struct ks_graph *graph, struct work work, FILE *output, bool quiet)
-{
-    double started = ks_seconds();
-    char line[LINE];
-
-    for (size_t i = 0; i < graph->n_jobs; i++)
-        graph->job[i].runs = false;
-    while (fgets(line, sizeof line, output)) {
-        const bool starts = strncmp(line, START, strlen(START)) == 0;
-        unsigned long seconds = (unsigned long)(ks_seconds() - started);
-        struct ks_graph_job *job;
-
-        line[strcspn(line, "\n")] = '\0';
-        job = find_job(graph, starts ? line + strlen(START) : line);
-        if (!job)
-            continue;
-        job->runs = starts;
-        if (starts)
-            continue;
-        work.done += work.done < work.all;
-        if (!quiet)
-            ks_say("[%*zu/%zu] %3lu:%02lu  %s", work.all > 99 ? 4 : 2, work.done, work.all,
-                   seconds / 60, seconds % 60, line);
-    }
-}
-
-/* Copies the last nonblank line of a log into line[LINE]. */
-static void last_line(const char *path, char *line)
-{
-    KS_OWNED char *text = NULL;
-    char *end;
-    size_t size;
-
-    snprintf(line, LINE, "no message");
-    if (ks_text_read(path, &text, &size) != KS_OK)
-        return;
-    end = text + strlen(text);
-    while (end > text && strchr(" \t\r\n", end[-1]))
-        *--end = '\0';
-    while (end > text && end[-1] != '\n')
-        end--;
-    if (*end && strncmp(end, KS_GRAPH_STARTED, strlen(KS_GRAPH_STARTED)) != 0)
-        snprintf(line, LINE, "%.*s", 1000, end);
-}
-
-static ks_status report_job(const struct ks_graph_job *job, const char *dir)
-{
-    char line[LINE], path[KS_PATH];
-
-    KS_TRY(ks_path_print(path, "%s/%s", dir, job->log));
-    last_line(path, line);
-    return ks_fail(KS_RUN, "%s failed: %s (%s)", job->label, line, path);
-}
-
-enum { SAID = 4 };
-
-/* The jobs that have not come to their end failed: the last one becomes the message, a few others
- * are printed. */
-static ks_status report_failures(const struct ks_graph *graph, const char *dir, const char *log,
-                                 int code)
-{
-    size_t failures = 0;
-    char line[LINE];
-
-    for (size_t i = 0; i < graph->n_jobs; i++) {
-        if (!graph->job[i].runs)
-            continue;
-        if (failures++ > 0 && failures <= SAID + 1)
-            ks_say("%s", ks_error_text());
-        report_job(&graph->job[i], dir);
-    }
-    if (failures > SAID + 1)
-        ks_say("further jobs that failed: %zu (%s)", failures - 1 - SAID, log);
-    if (failures > 0)
-        return KS_RUN;
-    last_line(log, line);
-    return ks_fail(KS_RUN, "make failed (exit status %d): %s (%s)", code, line, log);
-}
-
-ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
-                       bool quiet)
-{
-    KS_OWNED char *make = NULL;
-    char count[32], log[KS_PATH];
-    const char *argv[] = {NULL,  "-f", "study.mk", "-r", "-R", "--no-print-directory",
-                          count, NULL, NULL};
-    struct ks_process process = {0};
-    struct sigaction old[SIGNALS];
-    ks_status status = KS_OK;
-    struct work work;
-    int code = 0;
-
-    snprintf(count, sizeof count, "-j%zu", jobs);
-    argv[7] = keep_going ? "-k" : NULL;
-    KS_TRY(ks_graph_find_make(&make));
-    argv[0] = make;
-    KS_TRY(ks_path_print(log, "%s/make.log", dir));
-    KS_TRY(ks_graph_look(graph, dir));
-    work = announce(graph, jobs, quiet);
-    clean_environment();
-    stopped = 0;
-    for (size_t i = 0; i < SIGNALS; i++)
-        ks_signal_catch(signals[i], stop, &old[i]);
-    status = ks_process_start(dir, argv, log, true, &process);
-    group = (sig_atomic_t)process.pid;
-    if (stopped) /* a signal arrived before `group` was set */
-        stop(0);
-    if (status == KS_OK)
-        follow(graph, work, process.output, quiet);
-    if (ks_process_end(&process, &code) != KS_OK)
-        status = KS_RUN;
-    group = 0;
-    for (size_t i = 0; i < SIGNALS; i++)
-        sigaction(signals[i], &old[i], NULL);
-    if (status == KS_OK && stopped)
-        status = ks_fail(KS_RUN, "stopped; the same command continues from here");
-    else if (status == KS_OK && code != 0)
-        status = report_failures(graph, dir, log, code);
-    return status;
 }

@@ -25,8 +25,29 @@ static void print_work(const struct ks_graph *graph, FILE *out)
             fprintf(out, "# %s\n", graph->job[n].restart);
 }
 
-static void print_time(const struct ks_study_view *view, const struct ks_forecast *f,
-                       size_t measured, FILE *out)
+/* Makes the trials that are needed; *tried is their number. */
+static ks_status try_all(struct ks_forecast *f, size_t *tried)
+{
+    for (bool made = true; made; *tried += made)
+        KS_TRY(ks_forecast_try(f, &made));
+    return KS_OK;
+}
+
+static void print_sources(const struct ks_forecast *f, size_t tried, FILE *out)
+{
+    fprintf(out, "an estimate, from ");
+    if (f->n_runs + f->n_spectra > 0)
+        fprintf(out, "what is done in this folder (trainings: %zu, spectra: %zu)%s", f->n_runs,
+                f->n_spectra, tried > 0 ? " and " : "\n");
+    if (tried > 0)
+        fprintf(out,
+                "steps and products measured now for %zu architecture%s, in one thread, "
+                "without certificates, reading and writing\n",
+                tried, tried == 1 ? "" : "s");
+}
+
+static void print_time(const struct ks_study_view *view, const struct ks_forecast *f, size_t tried,
+                       FILE *out)
 {
     struct ks_time_left left = ks_forecast_all(f, view->jobs);
     bool range = left.best_spectra < left.spectra;
@@ -47,15 +68,8 @@ static void print_time(const struct ks_study_view *view, const struct ks_forecas
     if (view->jobs > 1)
         fprintf(out, "#   with %zu jobs at a time on as many processors: %s %s\n", view->jobs,
                 range ? "at most" : "about", all);
-    fprintf(out, "#   an estimate, from ");
-    if (f->n_runs + f->n_spectra > 0)
-        fprintf(out, "what is done in this folder (trainings: %zu, spectra: %zu)%s", f->n_runs,
-                f->n_spectra, measured > 0 ? " and " : "\n");
-    if (measured > 0)
-        fprintf(out,
-                "steps and products measured now for %zu architecture%s, in one thread;\n"
-                "#   certificates, reading and writing come on top\n",
-                measured, measured == 1 ? "" : "s");
+    fprintf(out, "#   ");
+    print_sources(f, tried, out);
 }
 
 static void print_bytes(double bytes, const char *what, FILE *out)
@@ -71,13 +85,13 @@ ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t obser
 {
     KS_CLEARED_BY(ks_forecast_clear) struct ks_forecast f = {.graph = NULL};
     struct ks_disk disk;
-    size_t measured = 0;
+    size_t tried = 0;
 
     KS_TRY(ks_forecast_read(view->graph, view->dir, &f));
     KS_TRY(ks_study_disk(view->graph->study, observations, actions, &disk));
-    KS_TRY(ks_forecast_measure(&f, &measured));
+    KS_TRY(try_all(&f, &tried));
     print_work(view->graph, out);
-    print_time(view, &f, measured, out);
+    print_time(view, &f, tried, out);
     if (ks_study_trains(view->graph->study)) {
         fprintf(out, "# disk: at most ");
         print_bytes(disk.checkpoints, "for all checkpoints, ", out);
@@ -183,7 +197,7 @@ static void print_sums(const struct ks_study_view *view, const struct queue *que
 
 /* In Slurm as many tasks run at a time as run now. */
 static void print_time_left(const struct ks_study_view *view, const struct ks_forecast *f,
-                            const struct queue *queue)
+                            size_t tried, const struct queue *queue)
 {
     size_t here = queue->n > 0 || view->jobs == 0 ? 1 : view->jobs;
     size_t jobs = queue->running > 0 ? queue->running : here, undone = 0;
@@ -193,13 +207,12 @@ static void print_time_left(const struct ks_study_view *view, const struct ks_fo
     for (size_t i = 0; i < f->graph->n_jobs; i++)
         undone += !f->graph->job[i].done;
     if (undone > 0 && isnan(left.all))
-        printf("time left: not known, as no %s of this folder has recorded its pace\n",
-               isnan(left.training) ? "training" : "analysis");
+        printf("time left: not known\n");
     else if (undone > 0) {
         ks_print_duration(left.all, duration);
-        printf("time left: about %s with %zu job%s at a time, an estimate from what is done in "
-               "this folder (trainings: %zu, spectra: %zu)\n",
-               duration, jobs, jobs == 1 ? "" : "s", f->n_runs, f->n_spectra);
+        printf("time left: about %s with %zu job%s at a time, ", duration, jobs,
+               jobs == 1 ? "" : "s");
+        print_sources(f, tried, stdout);
     }
 }
 
@@ -208,12 +221,15 @@ ks_status ks_study_print_status(const struct ks_study_view *view)
     struct sums sums = {0, 0, 0, 0};
     KS_CLEARED_BY(ks_forecast_clear) struct ks_forecast f = {.graph = NULL};
     KS_CLEARED_BY(queue_clear) struct queue queue = {0, 0, NULL};
+    size_t tried = 0;
 
     read_queue(view, &queue);
     KS_TRY(ks_forecast_read(view->graph, view->dir, &f));
+    if (try_all(&f, &tried) != KS_OK)
+        ks_say("note: the time left is not known: %s", ks_error_text());
     for (size_t n = 0; n < view->graph->n_runs; n++)
         print_run(view, &f, &queue, n, &sums);
     print_sums(view, &queue, &sums);
-    print_time_left(view, &f, &queue);
+    print_time_left(view, &f, tried, &queue);
     return KS_OK;
 }

@@ -132,8 +132,8 @@ TEST_IN_FOLDER(test_study_program_writes_nothing)
     says("--dry-run --quiet", 0, "--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);
     says("--status", 0, "dog-trot/bn+wn+ce/seed3", 8);
-    assert_said("checkpoints  0/4  spectra  0/4  waiting\n", 8);
-    assert_said("time left: not known, as no training of this folder has recorded its pace", 8);
+    assert_said("checkpoints  0/4  spectra  0/4  waiting, about ", 8);
+    assert_said("an estimate, from steps and products measured now for 2 architectures, ", 8);
     assert_false(exists("out"));
     run_says("kappascope-study", "no-such-study", 2,
              "no-such-study: neither a file nor the name of a shipped study", 1);
@@ -172,7 +172,7 @@ TEST_IN_FOLDER(test_slurm_queue)
     write_text("some.study", GOOD);
     write_text("out/folder/study.study", GOOD);
     write_text("out/folder/slurm/task.sh", "");
-    says("--status", 0, "waiting, train 12_1 RUNNING on node7\n", 9);
+    says("--status", 0, "waiting, train 12_1 RUNNING on node7", 9);
     assert_said("\nSlurm: 1 tasks are running, 1 are waiting\n", 9);
     setenv("MAKE", "/bin/false", 1);
     write_text("bin/sbatch", "#!/bin/sh\nexit 1\n");

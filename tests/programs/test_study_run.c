@@ -163,7 +163,7 @@ TEST_IN_FOLDER(test_removed_checkpoints)
                         "step_000000100.spectrum.h5 has to be made, but its checkpoint "
                         "step_000000100.h5 is gone; --retrain allows that\n");
     set_study("r", "", "0", "\n[analyze more]\norder = 4\n");
-    says("r", "--status", "spectra 10/15  finished, has to start from the beginning (--retrain)\n",
+    says("r", "--status", "spectra 10/15  finished, has to start from the beginning (--retrain)",
          0);
     assert_refused("r", "step_000000100.more.spectrum.h5 has to be made, but its checkpoint ");
     says("r", "--retrain",

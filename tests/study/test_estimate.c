@@ -58,7 +58,7 @@ TEST_IN_FOLDER(test_time_left)
     left = ks_forecast_all(&f, 1);
     assert_close(left.all, training + 5 * SPECTRUM, 1e-9);
     assert_close(left.best_spectra, left.spectra, 0);
-    f.own[1].best[0] = 1; /* the pace is that of the limits of its tolerances */
+    f.trial[1].best[0] = 1; /* the pace is that of the limits of its tolerances */
     assert_close(ks_forecast_all(&f, 1).best_spectra, 2 * SPECTRUM + 3, 1e-9);
     assert_close(ks_forecast_all(&f, 1).spectra, left.spectra, 0);
     left = ks_forecast_all(&f, 1000); /* one training cannot be divided */
