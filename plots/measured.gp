@@ -1,6 +1,6 @@
 # One critic among the critics that were measured: the 99% intervals of directions_1e2, from the most directions to the
 # fewest. Dark: this critic. Blue: this critic is better conditioned; red: it is worse; gray: the intervals do not decide.
-# An arrow: the upper end is not resolved.
+# A line up to the right edge: the upper end is not resolved.
 width = 5
 load plots.'/style.gp'
 table = 'tables/measured.csv'

@@ -10,10 +10,13 @@ is up to date.
 import csv
 import io
 import os
+import re
 import sys
 
 STUDIES = ("trot-small", "trot", "small", "reference")
 KEPT = ("env", "architecture", "seed", "env_step", "loss", "return_mean")
+# The numbers of minibatches stand in the studies' files.
+MINIBATCHES = re.compile(r"^(?:analysis_minibatches|batches) *= *(\d+)", re.MULTILINE)
 ENDS = tuple(f"{name}_{end}" for name in ("directions_1e2", "kappa_q99") for end in ("lower", "upper"))
 
 
@@ -25,14 +28,16 @@ def loss(row):
 def table(gallery):
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("study", *KEPT, *ENDS))
+    writer.writerow(("study", *KEPT, "minibatches", *ENDS))
     for study in STUDIES:
         folder = os.path.join(gallery, study)
+        with open(os.path.join(folder, "study.study"), encoding="utf-8") as f:
+            minibatches = min(map(int, MINIBATCHES.findall(f.read())))
         with open(os.path.join(folder, "tables", "checkpoints.csv"), newline="") as f:
             for row in csv.DictReader(f):
                 if row["analysis"] == "standard":
                     row["loss"] = loss(row)
-                    writer.writerow((study, *(row[name] for name in KEPT + ENDS)))
+                    writer.writerow((study, *map(row.get, KEPT), minibatches, *map(row.get, ENDS)))
     return out.getvalue()
 
 

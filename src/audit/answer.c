@@ -18,6 +18,7 @@ enum { ENOUGH = 5 };
 
 struct standing {
     size_t of, count[KS_VERDICTS];
+    size_t same_task, on_task[KS_VERDICTS]; /* of these, critics of the same task */
     bool same_stage;
 };
 
@@ -37,8 +38,13 @@ static struct standing stand(const struct ks_audit *a, const struct ks_measured 
     s.same_stage = near >= ENOUGH || (near > 0 && near == m->n);
     for (size_t i = 0; i < m->n; i++)
         if (!s.same_stage || at_stage(a, &m->critic[i])) {
+            const bool same_task = strcmp(m->critic[i].env, a->summary.env) == 0;
+            const enum ks_verdict verdict = ks_verdict(&own, &m->critic[i].conditioning);
+
             s.of++;
-            s.count[ks_verdict(&own, &m->critic[i].conditioning)]++;
+            s.count[verdict]++;
+            s.same_task += same_task;
+            s.on_task[verdict] += same_task;
         }
     return s;
 }
@@ -65,6 +71,12 @@ static void add_standing(const struct ks_audit *a, const struct standing *s, str
                         : isnan(a->summary.env_step) ? " at the end of their training,"
                                                      : ", each at the step nearest to this one's,",
                         s->count[KS_BETTER], s->count[KS_WORSE], s->count[KS_UNDECIDED]);
+    if (s->same_task > 0 && s->same_task < s->of)
+        ks_document_more(d,
+                         " Of the %zu on %s, too, it is better than %zu and worse than %zu; %zu "
+                         "undecided.",
+                         s->same_task, a->summary.env, s->on_task[KS_BETTER], s->on_task[KS_WORSE],
+                         s->on_task[KS_UNDECIDED]);
 }
 
 /* --- what limits the answer --- */
@@ -92,12 +104,29 @@ static bool has_task(const struct ks_measured *m, const char *env)
     return false;
 }
 
+/* " Their spectra are those of 10 to 50 minibatches." */
+static void print_minibatches(const struct ks_measured *m, size_t size, char text[])
+{
+    double least = m->critic->minibatches, most = least;
+
+    for (size_t i = 0; i < m->n; i++) {
+        least = ks_min_known(least, m->critic[i].minibatches);
+        most = ks_max_known(most, m->critic[i].minibatches);
+    }
+    *text = '\0';
+    if (least < most)
+        snprintf(text, size, " Theirs are of %.0f to %.0f minibatches.", least, most);
+    else if (least == most)
+        snprintf(text, size, " Theirs are of %.0f.", most);
+}
+
 static void add_limits(const struct ks_audit *a, const struct ks_measured *m,
                        const struct standing *s, struct ks_document *d)
 {
     const struct ks_audit_summary *f = &a->summary;
-    char tasks[128], stage[160] = "", task[280] = "";
+    char tasks[128], minibatches[64], stage[160] = "", task[280] = "";
 
+    print_minibatches(m, sizeof minibatches, minibatches);
     list_tasks(m, sizeof tasks, tasks);
     if (isnan(f->env_step))
         snprintf(stage, sizeof stage,
@@ -116,10 +145,10 @@ static void add_limits(const struct ks_audit *a, const struct ks_measured *m,
                     "The answer compares two 99%% intervals: how many directions have a curvature "
                     "within a factor of 100 of the largest one, and by which factor the largest "
                     "one exceeds the curvature of 99%% of all directions. It holds for %s %zu "
-                    "minibatch%s. Each comparison holds with 96%% by itself, not all of them "
+                    "minibatch%s.%s Each comparison holds with 96%% by itself, not all of them "
                     "together.%s%s",
                     f->minibatches == 1 ? "this" : "these", f->minibatches,
-                    f->minibatches == 1 ? "" : "es", stage, task);
+                    f->minibatches == 1 ? "" : "es", minibatches, stage, task);
 }
 
 /* --- what one could try --- */
@@ -378,7 +407,9 @@ ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *m,
         add_row(sorted[i], &self, d);
     ks_document_add(d, KS_BLOCK_NOTE,
                     "A verdict needs intervals of one of the two statistics that are at least a "
-                    "factor of %g apart, and none of the other that says the opposite.",
+                    "factor of %g apart, and none of the other that says the opposite. In names "
+                    "bn, ln and dense are batch, layer and no normalization, wn is weight "
+                    "normalization, ce and mse are the loss.",
                     ks_verdict_margin);
     return d->status;
 }

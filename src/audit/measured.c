@@ -32,10 +32,9 @@ struct ks_conditioning ks_conditioning_of(const struct ks_spectrum *s)
     const struct ks_interval none = {NAN, NAN};
 
     if (ks_audit_is_zero(s))
-        return (struct ks_conditioning){none, none, none};
+        return (struct ks_conditioning){none, none};
     return (struct ks_conditioning){ks_audit_interval(s, KS_STAT_DIRECTIONS_1E2),
-                                    ks_audit_interval(s, KS_STAT_KAPPA_Q99),
-                                    ks_audit_interval(s, KS_STAT_KAPPA_GRADIENT_90)};
+                                    ks_audit_interval(s, KS_STAT_KAPPA_Q99)};
 }
 
 double ks_step_distance(double a, double b)
@@ -70,8 +69,7 @@ static struct ks_interval interval_in(const struct ks_csv *csv, size_t row, enum
 static struct ks_conditioning conditioning_in(const struct ks_csv *csv, size_t row)
 {
     return (struct ks_conditioning){interval_in(csv, row, KS_STAT_DIRECTIONS_1E2),
-                                    interval_in(csv, row, KS_STAT_KAPPA_Q99),
-                                    interval_in(csv, row, KS_STAT_KAPPA_GRADIENT_90)};
+                                    interval_in(csv, row, KS_STAT_KAPPA_Q99)};
 }
 
 static struct ks_interval enclose(struct ks_interval a, struct ks_interval b)
@@ -131,6 +129,7 @@ static struct ks_measured_critic gather(const struct ks_csv *csv, size_t row, co
                                    .env = ks_csv_text(csv, row, "env"),
                                    .name = ks_csv_text(csv, row, "architecture"),
                                    .loss = loss_of(csv, row),
+                                   .minibatches = ks_csv_value(csv, row, "minibatches"),
                                    .step = nearest_step(csv, row, step)};
 
     for (size_t i = row; i < csv->rows; i++)

@@ -11,12 +11,11 @@
 
 struct ks_spectrum;
 
-/* What critics of any size, loss and scale of the loss can be compared by: a count and two ratios.
+/* What critics of any size, loss and scale of the loss can be compared by: a count and a ratio.
  * Each is a 99% interval; an end that is not resolved is NaN. */
 struct ks_conditioning {
     struct ks_interval directions; /* directions_1e2: more is better                        */
     struct ks_interval q99;        /* kappa_q99, which relates to the size: less is better  */
-    struct ks_interval gradient;   /* kappa_gradient_90, which no verdict uses              */
 };
 
 enum ks_verdict { KS_BETTER, KS_WORSE, KS_UNDECIDED, KS_VERDICTS };
@@ -36,6 +35,7 @@ struct ks_conditioning ks_conditioning_of(const struct ks_spectrum *spectrum);
 struct ks_measured_critic {
     const char *study, *env, *name, *loss; /* "-": not known                                  */
     double step;                           /* env_step; NaN if not known                      */
+    double minibatches; /* of its spectra; NaN if not known                        */
     size_t seeds;
     struct ks_conditioning conditioning; /* each interval encloses those of all seeds         */
     double return_mean;                  /* at that step, mean over the seeds                 */

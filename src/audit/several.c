@@ -123,12 +123,9 @@ static void add_pairs(size_t n, const struct ks_audit *a, struct ks_document *d)
 
 static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *d)
 {
-    ks_document_columns(d, "",
-                        "critic<, loss<, step, parameters, largest |eigenvalue|, %s, "
-                        "%s, %s",
+    ks_document_columns(d, "", "critic<, loss<, step, parameters, largest |eigenvalue|, %s, %s",
                         ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
-                        ks_catalogue[KS_STAT_KAPPA_Q99].name,
-                        ks_catalogue[KS_STAT_KAPPA_GRADIENT_90].name);
+                        ks_catalogue[KS_STAT_KAPPA_Q99].name);
     for (size_t i = 0; i < n; i++) {
         const struct ks_conditioning c = conditioning(&a[i]);
         const char *name = a[i].path + common_folders(n, a);
@@ -138,8 +135,7 @@ static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *
             ks_cell_fixed(0, a[i].summary.env_step), ks_cell_count(directions_of(&a[i])),
             ks_cell_interval(ks_audit_abs_max(a[i].spectrum[KS_AUDIT_HESSIAN]), KS_BRACKETS_WHOLE),
             ks_cell_interval(c.directions, KS_BRACKETS_WHOLE),
-            ks_cell_interval(c.q99, KS_BRACKETS_WHOLE),
-            ks_cell_interval(c.gradient, KS_BRACKETS_WHOLE));
+            ks_cell_interval(c.q99, KS_BRACKETS_WHOLE));
     }
 }
 

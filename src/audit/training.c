@@ -25,7 +25,7 @@ static const char STUDY[] =
     "checkpoints = 2\n"
     "evaluations = 4\n"
     "eval_episodes = 2\n"
-    "analysis_minibatches = 20\n"
+    "analysis_minibatches = %d\n"
     "threads = 1\n"
     "\n"
     "[variant baseline]\n"
@@ -101,6 +101,19 @@ static bool is_wanted(const char *line, bool quiet)
            (!quiet && (strstr(line, " jobs, ") || begins(line, "to do:")));
 }
 
+/* Removes the study of a folder without runs, so that a corrected one can take its place. */
+static ks_status forget_study(const char *folder)
+{
+    char path[KS_PATH];
+
+    KS_TRY(ks_path_print(path, "%s/runs", folder));
+    if (ks_path_exists(path))
+        return KS_OK;
+    KS_TRY(ks_path_print(path, "%s/study.study", folder));
+    remove(path);
+    return KS_OK;
+}
+
 /* Runs the study and passes on its progress. */
 static ks_status run_study(const char *folder, bool quiet)
 {
@@ -118,6 +131,8 @@ static ks_status run_study(const char *folder, bool quiet)
         if (is_wanted(line, quiet))
             fputs(line, stderr);
     KS_TRY(ks_process_end(&process, &code));
+    if (code == 2)
+        KS_TRY(forget_study(folder));
     if (code != 0)
         return ks_fail(KS_RUN, "%s: the study failed (exit status %d)%s", folder, code,
                        code == 2 ? "" : "; the same command goes on");
@@ -154,7 +169,7 @@ ks_status ks_audit_train(const struct ks_audit_training *t, char **folder,
     KS_TRY(t->folder ? ks_copy_string(t->folder, folder)
                      : ks_print_string(folder, "%.*s-%.*s", (int)ks_path_stem(name, ".arch"), name,
                                        (int)ks_path_stem(task, ".so"), task));
-    KS_TRY(ks_print_string(&study, STUDY, env, arch, t->steps, baseline,
+    KS_TRY(ks_print_string(&study, STUDY, env, arch, t->steps, KS_AUDIT_MINIBATCHES, baseline,
                            is_named(baseline) ? NARROW : ""));
     KS_TRY(write_study(*folder, study));
     KS_TRY(run_study(*folder, t->quiet));

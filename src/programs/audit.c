@@ -136,6 +136,9 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
     if (command.training.arch ? arguments->n_rest > 0 : arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected a checkpoint%s (see --help)",
                        command.training.arch ? " or --train, found both" : ", found none");
+    if (command.training.arch && command.audit.batches > KS_AUDIT_MINIBATCHES)
+        return ks_fail(KS_USAGE, "--batches: expected at most %d, which --train stores, found %zu",
+                       KS_AUDIT_MINIBATCHES, command.audit.batches);
     command.audit.quiet = command.training.quiet = arguments->quiet;
     job->options = command.audit;
     for (size_t i = 0; i < limits->n; i++) {
@@ -166,7 +169,7 @@ static ks_status find_table(struct job *job)
         job->other = against;
         return ks_installed_shared("plots/gallery/critics.csv", &job->table);
     }
-    job->study = against;
+    job->study = *ks_path_base(against) ? ks_path_base(against) : against;
     KS_TRY(ks_print_string(&job->table, "%s/tables/checkpoints.csv", against));
     return ks_path_exists(job->table)
                ? KS_OK
