@@ -233,12 +233,25 @@ ks_status ks_print_values(char **out, const char *format, va_list values)
     return KS_OK;
 }
 
-ks_status ks_list_print(char ***list, size_t *n, size_t *room, const char *format, va_list values)
+ks_status ks_list_add(struct ks_list *list, const char *format, ...)
 {
-    KS_TRY(ks_grow(*n, sizeof **list, room, list));
-    KS_TRY(ks_print_values(&(*list)[*n], format, values));
-    ++*n;
-    return KS_OK;
+    va_list values;
+    ks_status status;
+
+    KS_TRY(ks_grow(list->n, sizeof *list->text, &list->room, &list->text));
+    va_start(values, format);
+    status = ks_print_values(&list->text[list->n], format, values);
+    va_end(values);
+    list->n += status == KS_OK;
+    return status;
+}
+
+void ks_list_clear(struct ks_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->text[i]);
+    free(list->text);
+    *list = (struct ks_list){.n = 0};
 }
 
 ks_status ks_stream_close(FILE *stream)

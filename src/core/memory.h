@@ -122,10 +122,15 @@ ks_status ks_print_string(char **out, const char *format, ...)
 ks_status ks_print_values(char **out, const char *format, va_list values)
     __attribute__((format(printf, 2, 0)));
 
-/* Appends a string, printed like by vprintf, to a list of *n with room for *room. Both the list and
- * its strings are the caller's. */
-ks_status ks_list_print(char ***list, size_t *n, size_t *room, const char *format, va_list values)
-    __attribute__((format(printf, 4, 0)));
+/* Texts that are added one by one; none when zeroed. */
+struct ks_list {
+    size_t n, room;
+    char **text; /* [n]; owned, with the texts */
+};
+/* Adds a text that is printed like printf. */
+ks_status ks_list_add(struct ks_list *list, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void ks_list_clear(struct ks_list *list);
 
 /* Closes a stream of open_memstream; NULL: it could not be opened. KS_MEMORY if anything failed. */
 ks_status ks_stream_close(FILE *stream);

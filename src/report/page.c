@@ -126,15 +126,15 @@ static void add_text(void *data, struct ks_document *d)
 
 static bool has_warnings(const void *data)
 {
-    return ((const struct ks_page *)data)->results->n_warnings > 0;
+    return ((const struct ks_page *)data)->results->warnings.n > 0;
 }
 
 static void add_warnings(void *data, struct ks_document *d)
 {
     const struct ks_results *r = ((const struct ks_page *)data)->results;
 
-    for (size_t i = 0; i < r->n_warnings; i++)
-        ks_document_add(d, KS_BLOCK_ITEM, "%s", r->warning[i]);
+    for (size_t i = 0; i < r->warnings.n; i++)
+        ks_document_add(d, KS_BLOCK_ITEM, "%s", r->warnings.text[i]);
 }
 
 /* Which rewards the targets are of, and what eigenvalues are averaged over. */

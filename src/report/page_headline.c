@@ -13,17 +13,6 @@ enum { FEW_SEEDS = 3, ENOUGH_SEEDS = 5 };
 
 /* --- whether policies have learned --- */
 
-static double iqm_at(const struct ks_results *r, size_t architecture, size_t evaluation)
-{
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    size_t n = ks_results_runs(r, architecture, run);
-    double value[KS_STUDY_SEEDS];
-
-    for (size_t i = 0; i < n; i++)
-        value[i] = run[i]->returns[evaluation];
-    return ks_iqm(n, value);
-}
-
 /* The architectures whose last return (IQM over seeds) is above twice their first one
  * (configs/claims.md). */
 static size_t count_learned(const struct ks_page *page)
@@ -43,7 +32,8 @@ static size_t count_learned(const struct ks_page *page)
             learned++; /* the return before training is not known */
             continue;
         }
-        learned += row->value[KS_RETURN].value > 2 * iqm_at(r, row->architecture, first);
+        learned += row->value[KS_RETURN].value >
+                   2 * ks_comparison_return(r, row->architecture, first);
     }
     return learned;
 }

@@ -293,33 +293,22 @@ static void add_starts(const struct ks_tables *t, size_t row, size_t analysis, s
     ks_table_cells(out, KS_COUNT(n), KS_NUMBER(n > 1 ? least : NAN), KS_NUMBER(n > 1 ? most : NAN));
 }
 
-/* The IQM over the runs of the return at step 0; NaN without such an evaluation. */
-static double first_return(const struct ks_tables *t, size_t row)
-{
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
-    double value[KS_STUDY_SEEDS];
-
-    if (t->r->study->n_evaluations == 0 || t->r->study->evaluation[0] > 0)
-        return NAN;
-    for (size_t i = 0; i < n; i++)
-        value[i] = run[i]->returns[0];
-    return ks_iqm_drop(n, value);
-}
-
 static void add_rows(const struct ks_tables *t, size_t analysis, struct ks_table *out)
 {
+    const struct ks_study *s = t->r->study;
+    const bool has_first = s->n_evaluations > 0 && s->evaluation[0] == 0;
+
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_row *row = row_of(t, i, analysis);
 
         if (!row->asked)
             continue;
-        ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, i)),
-                       KS_TEXT(t->r->study->analysis[analysis].name),
-                       KS_ESTIMATE(row->value[KS_KAPPA]), KS_ESTIMATE(row->value[KS_LAMBDA_MAX]),
-                       KS_ESTIMATE(row->value[KS_KURTOSIS]), KS_ESTIMATE(row->value[KS_RETURN]),
-                       KS_NUMBER(first_return(t, i)), KS_NUMBER(row->noise.limit),
-                       KS_NUMBER(row->noise.beyond), KS_NUMBER(row->noise.moved));
+        ks_table_cells(
+            out, KS_LOOK(ks_tables_architecture(t, i)), KS_TEXT(s->analysis[analysis].name),
+            KS_ESTIMATE(row->value[KS_KAPPA]), KS_ESTIMATE(row->value[KS_LAMBDA_MAX]),
+            KS_ESTIMATE(row->value[KS_KURTOSIS]), KS_ESTIMATE(row->value[KS_RETURN]),
+            KS_NUMBER(has_first ? ks_comparison_return(t->r, row->architecture, 0) : NAN),
+            KS_NUMBER(row->noise.limit), KS_NUMBER(row->noise.beyond), KS_NUMBER(row->noise.moved));
         add_starts(t, i, analysis, out);
     }
 }

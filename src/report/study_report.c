@@ -80,8 +80,8 @@ ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resample
     KS_TRY(ks_report_sweep(dir));
     if (resamples > 0)
         KS_TRY(ks_results_warn_intervals(results));
-    for (size_t i = 0; i < results->n_warnings; i++)
-        ks_say("warning: %s", results->warning[i]);
+    for (size_t i = 0; i < results->warnings.n; i++)
+        ks_say("warning: %s", results->warnings.text[i]);
     if (!quiet)
         ks_say("drawing the plots of %s", dir);
     return plot(results, resamples, &table, &claims);

@@ -204,8 +204,8 @@ static ks_status fill_summary(const struct ks_tables *t, struct ks_table *out)
 static ks_status fill_improvement(const struct ks_tables *t, size_t i, struct ks_table *out)
 {
     for (size_t j = 0; j < t->table->n_rows; j++) {
-        const struct ks_sample x = ks_comparison_sample(&t->comparison, i < j ? i : j),
-                               y = ks_comparison_sample(&t->comparison, i < j ? j : i);
+        const struct ks_sample x = ks_comparison_sample(t->comparison, i < j ? i : j),
+                               y = ks_comparison_sample(t->comparison, i < j ? j : i);
         struct ks_estimate p;
 
         if (i == j)
@@ -225,7 +225,7 @@ enum { TAUS = 51 }; /* 0, 0.02, ..., 1 */
  * has no random and target return (scores.h). */
 static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_table *out)
 {
-    const struct ks_sample last = ks_comparison_sample(&t->comparison, i);
+    const struct ks_sample last = ks_comparison_sample(t->comparison, i);
     const size_t most = KS_PROFILE_RESAMPLES;
     double tau[TAUS], score[KS_STUDY_SEEDS];
     const struct ks_profile profile = {
@@ -391,11 +391,6 @@ const struct ks_table_file ks_table_files[] = {
     {NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
-static void clear(struct ks_tables *t)
-{
-    ks_comparison_clear(&t->comparison);
-}
-
 static ks_status fill(const struct ks_tables *t, const struct ks_table_file *file,
                       struct ks_table *out)
 {
@@ -430,11 +425,12 @@ static ks_status write_file(const struct ks_tables *t, const struct ks_table_fil
 ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_table *table,
                           size_t resamples)
 {
-    KS_CLEARED_BY(clear) struct ks_tables tables = {results, table, {0}, resamples};
+    KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison comparison = {.n = 0};
+    const struct ks_tables tables = {results, table, &comparison, resamples};
 
     KS_TRY(ks_folder_make("%s/tables", results->dir));
-    KS_TRY(ks_comparison_new(results, resamples, &tables.comparison));
-    KS_TRY(ks_correlations_find(&tables.comparison, &table->correlations));
+    KS_TRY(ks_comparison_new(results, resamples, &comparison));
+    KS_TRY(ks_correlations_find(&comparison, &table->correlations));
     KS_TRY(ks_prediction_find(results, &table->prediction));
     KS_TRY(ks_theorems_find(results, &table->theorems));
     for (const struct ks_table_file *file = ks_table_files; file->name; file++)

@@ -19,7 +19,7 @@ void ks_summary_clear(struct ks_summary_table *table);
 struct ks_tables {
     const struct ks_results *r;
     const struct ks_summary_table *table;
-    struct ks_comparison comparison; /* of all architectures of the summary, in its order */
+    const struct ks_comparison *comparison; /* of all architectures of the summary, in its order */
     size_t resamples;
 };
 

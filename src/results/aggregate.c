@@ -147,7 +147,7 @@ static ks_status resample(const struct ks_bootstrap *bootstrap,
 
 #pragma omp parallel
     {
-        struct slot slot = {0};
+        KS_CLEARED_BY(slot_clear) struct slot slot = {0};
         ks_status mine = slot_new(runs, estimator, &slot);
 
 #pragma omp for
@@ -159,7 +159,6 @@ static ks_status resample(const struct ks_bootstrap *bootstrap,
             for (size_t k = 0; k < estimator->outputs; k++)
                 values[k * n + b] = slot.out[k];
         }
-        ks_pool_free(&slot.pool);
         if (mine != KS_OK) {
 #pragma omp critical(ks_bootstrap)
             status = mine;

@@ -131,6 +131,17 @@ double ks_comparison_last(const struct ks_results *r, const struct ks_result *ru
     return run->returns[at.step];
 }
 
+double ks_comparison_return(const struct ks_results *r, size_t architecture, size_t evaluation)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    const size_t n = ks_results_runs(r, architecture, run);
+    double value[KS_STUDY_SEEDS];
+
+    for (size_t i = 0; i < n; i++)
+        value[i] = run[i]->returns[evaluation];
+    return ks_iqm_drop(n, value);
+}
+
 ks_status ks_comparison_begin(const struct ks_results *r, size_t resamples, struct ks_comparison *c)
 {
     *c = (struct ks_comparison){.results = r, .resamples = resamples};

@@ -56,8 +56,11 @@ void ks_comparison_clear(struct ks_comparison *comparison);
 /* Adds an architecture, with its n runs that are to be compared. */
 void ks_comparison_add(struct ks_comparison *comparison, size_t architecture, size_t n,
                        const struct ks_result *const *run);
-/* The return of a run at that evaluation. */
+/* The return of a run at that evaluation; the IQM of an architecture's returns at any evaluation.
+ */
 double ks_comparison_last(const struct ks_results *results, const struct ks_result *run);
+double ks_comparison_return(const struct ks_results *results, size_t architecture,
+                            size_t evaluation);
 /* With all complete runs of all included architectures, in the order of ks_results_order. */
 ks_status ks_comparison_new(const struct ks_results *results, size_t resamples,
                             struct ks_comparison *comparison);

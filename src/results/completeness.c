@@ -81,11 +81,11 @@ static ks_status warn_elsewhere(struct ks_results *r, const struct ks_result *ru
     KS_TRY(ks_study_run_folder(s, run->architecture, run->seed, &folder));
     KS_TRY(ks_study_output(&s->analysis[analysis], folder, s->checkpoint[first], KS_STUDY_SPECTRUM,
                            &path));
-    return ks_results_warn(r,
-                           "%s/%s: missing: %zu of %zu spectra of this run are left out as failed "
-                           "analyses",
-                           r->dir, path, missing,
-                           ks_study_asked_checkpoints(s, analysis, run->architecture));
+    return ks_list_add(&r->warnings,
+                       "%s/%s: missing: %zu of %zu spectra of this run are left out as failed "
+                       "analyses",
+                       r->dir, path, missing,
+                       ks_study_asked_checkpoints(s, analysis, run->architecture));
 }
 
 static ks_status warn_spectra(struct ks_results *r, const struct ks_result *run)
@@ -98,19 +98,19 @@ static ks_status warn_spectra(struct ks_results *r, const struct ks_result *run)
         if (s->architecture[run->architecture].elsewhere)
             KS_TRY(warn_elsewhere(r, run, k));
         else if (missing > 0 && k == 0)
-            KS_TRY(ks_results_warn(
-                r,
+            KS_TRY(ks_list_add(
+                &r->warnings,
                 "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
                 "count as failed analyses",
                 s->architecture[run->architecture].name, s->seed[run->seed], missing,
                 ks_study_asked_checkpoints(s, 0, run->architecture)));
         else if (missing > 0)
-            KS_TRY(ks_results_warn(r,
-                                   "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
-                                   "they count as failed analyses",
-                                   s->architecture[run->architecture].name, s->seed[run->seed],
-                                   missing, ks_study_asked_checkpoints(s, k, run->architecture),
-                                   s->analysis[k].name));
+            KS_TRY(ks_list_add(&r->warnings,
+                               "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
+                               "they count as failed analyses",
+                               s->architecture[run->architecture].name, s->seed[run->seed], missing,
+                               ks_study_asked_checkpoints(s, k, run->architecture),
+                               s->analysis[k].name));
     }
     return KS_OK;
 }
@@ -134,8 +134,8 @@ static ks_status judge_elsewhere(struct ks_results *r, struct ks_result *run)
     for (size_t i = 0; i < s->n_checkpoints; i++)
         if (ks_results_has(r, run->architecture, i) &&
             !ks_study_has_checkpoint(s, (struct ks_study_place){run->architecture, run->seed, i}))
-            return ks_results_warn(
-                r,
+            return ks_list_add(
+                &r->warnings,
                 "%s, seed %zu: left out, as it lacks the checkpoint at step %zu, which "
                 "another seed has (grid = common in [study] leaves the step out instead)",
                 name, seed, s->checkpoint[i]);
@@ -146,8 +146,8 @@ static ks_status judge_elsewhere(struct ks_results *r, struct ks_result *run)
             longest = s->evaluation[k];
     }
     if ((double)s->evaluation[last] < ENDS * (double)longest)
-        return ks_results_warn(
-            r,
+        return ks_list_add(
+            &r->warnings,
             "%s, seed %zu: left out, as its returns end at step %zu, those of another seed "
             "at step %zu",
             name, seed, s->evaluation[last], longest);
@@ -176,8 +176,8 @@ static ks_status warn_ends(struct ks_results *r)
     }
     return !first || least == most
                ? KS_OK
-               : ks_results_warn(
-                     r,
+               : ks_list_add(
+                     &r->warnings,
                      "the returns at the end are at different steps, from %zu (%s, seed %zu) to "
                      "%zu (%s, seed %zu)",
                      least, s->architecture[first->architecture].name, s->seed[first->seed], most,
@@ -253,11 +253,12 @@ static ks_status warn_incomplete(struct ks_results *r)
         fprintf(out, ". The architectures have unequal numbers of seeds, %zu to %zu", least, most);
     KS_TRY(ks_stream_close(out));
     if (incomplete > 0)
-        return ks_results_warn(r, "%zu of %zu runs are not complete and left out%s", incomplete,
-                               all, list);
+        return ks_list_add(&r->warnings, "%zu of %zu runs are not complete and left out%s",
+                           incomplete, all, list);
     if (least < most)
-        return ks_results_warn(
-            r, "the architectures have unequal numbers of seeds, from %zu (%s) to %zu (%s)", least,
+        return ks_list_add(
+            &r->warnings,
+            "the architectures have unequal numbers of seeds, from %zu (%s) to %zu (%s)", least,
             s->architecture[few].name, most, s->architecture[many].name);
     return KS_OK;
 }
@@ -272,9 +273,9 @@ ks_status ks_results_judge(struct ks_results *r)
         find_common_grid(r);
     if (memchr(r->common_checkpoint, 0, s->n_checkpoints) ||
         memchr(r->common_evaluation, 0, s->n_evaluations))
-        KS_TRY(ks_results_warn(r,
-                               "grid = common: only the steps that all runs%s have are aggregated",
-                               ks_study_has_elsewhere(s) ? " of a name" : ""));
+        KS_TRY(ks_list_add(&r->warnings,
+                           "grid = common: only the steps that all runs%s have are aggregated",
+                           ks_study_has_elsewhere(s) ? " of a name" : ""));
     for (size_t n = 0; n < r->n_runs; n++) {
         KS_TRY(judge_run(r, &r->run[n]));
         r->included[r->run[n].architecture] = r->included[r->run[n].architecture] ||

@@ -83,24 +83,23 @@ static ks_status print_value(const struct ks_spectrum *s, enum ks_condition c, c
     return isnan(number) ? ks_copy_string(NOT_SAID, text) : ks_print_string(text, "%.10g", number);
 }
 
-static bool are_equal(const struct ks_condition_values *a, const struct ks_condition_values *b)
+static bool are_equal(const struct ks_list *a, const struct ks_list *b)
 {
     bool equal = a->n == b->n;
 
     for (size_t i = 0; i < a->n && equal; i++)
-        equal = strcmp(a->list[i], b->list[i]) == 0;
+        equal = strcmp(a->text[i], b->text[i]) == 0;
     return equal;
 }
 
 static ks_status take_value(struct ks_comparability *of, enum ks_condition c, const char *value)
 {
-    struct ks_condition_values *v = &of->value[c];
+    struct ks_list *v = &of->value[c];
 
-    if (ks_word_index(value, v->n, (const char *const *)v->list) < v->n)
+    if (ks_word_index(value, v->n, (const char *const *)v->text) < v->n)
         return KS_OK;
-    KS_TRY(ks_grow(v->n, sizeof *v->list, &v->room, &v->list));
-    KS_TRY(ks_copy_string(value, &v->list[v->n]));
-    if (v->n++ > 0)
+    KS_TRY(ks_list_add(v, "%s", value));
+    if (v->n > 1)
         of->mixed = of->differs[c] = true;
     return KS_OK;
 }
@@ -166,14 +165,14 @@ static ks_status read_conditions(struct ks_results *r, size_t architecture)
 }
 
 /* Whether all spectra have this loss, whatever its options, or do not say theirs. */
-static bool have_loss(const struct ks_condition_values *of, const char *loss)
+static bool have_loss(const struct ks_list *of, const char *loss)
 {
     const size_t length = strlen(loss);
 
     return of->n == 0 ||
            (of->n == 1 &&
-            (strcmp(of->list[0], NOT_SAID) == 0 ||
-             (strncmp(of->list[0], loss, length) == 0 && strchr(" ", of->list[0][length]))));
+            (strcmp(of->text[0], NOT_SAID) == 0 ||
+             (strncmp(of->text[0], loss, length) == 0 && strchr(" ", of->text[0][length]))));
 }
 
 /* Factors whose loss the spectra contradict are not used. */
@@ -185,9 +184,9 @@ static ks_status check_factors(struct ks_results *r, struct ks_study_architectur
     if (!a->has_factors || have_loss(&of->value[KS_CONDITION_LOSS], a->loss))
         return KS_OK;
     KS_TRY(ks_condition_print(of, KS_CONDITION_LOSS, &losses));
-    KS_TRY(ks_results_warn(
-        r, "%s: its factors are not used: they say %s, the loss of its spectra is %s", a->name,
-        a->loss, losses));
+    KS_TRY(ks_list_add(&r->warnings,
+                       "%s: its factors are not used: they say %s, the loss of its spectra is %s",
+                       a->name, a->loss, losses));
     a->has_factors = a->weight_normalization = false;
     a->normalization = a->loss = "other";
     return KS_OK;
@@ -214,8 +213,7 @@ static size_t find_member(const struct ks_results *r, size_t group, size_t analy
 /* Whether `a` has the loss of any member of the group. */
 static bool has_loss(const struct ks_results *r, size_t a, size_t group, size_t analysis)
 {
-    const struct ks_condition_values *loss =
-        &conditions_of(r, analysis, a)->value[KS_CONDITION_LOSS];
+    const struct ks_list *loss = &conditions_of(r, analysis, a)->value[KS_CONDITION_LOSS];
 
     for (size_t b = 0; b < r->study->n_architectures; b++)
         if (r->conditions[b].group == group &&
@@ -345,21 +343,16 @@ void ks_conditions_clear(struct ks_results *r)
     const size_t n = r->conditions ? r->study->n_analyses * r->study->n_architectures : 0;
 
     for (size_t i = 0; i < n; i++)
-        for (enum ks_condition c = 0; c < KS_CONDITIONS; c++) {
-            struct ks_condition_values *v = &r->conditions[i].value[c];
-
-            for (size_t k = 0; k < v->n; k++)
-                free(v->list[k]);
-            free(v->list);
-        }
+        for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
+            ks_list_clear(&r->conditions[i].value[c]);
 }
 
 /* --- as words --- */
 
-static void print_values(const struct ks_condition_values *v, FILE *out)
+static void print_values(const struct ks_list *v, FILE *out)
 {
     for (size_t i = 0; i < v->n; i++)
-        fprintf(out, "%s%s", i > 0 ? " and " : "", v->list[i]);
+        fprintf(out, "%s%s", i > 0 ? " and " : "", v->text[i]);
 }
 
 ks_status ks_condition_print(const struct ks_comparability *of, enum ks_condition c, char **text)
@@ -373,9 +366,8 @@ ks_status ks_condition_print(const struct ks_comparability *of, enum ks_conditio
 }
 
 /* Prints a condition of an analysis; other: NULL, or the values that it is compared with. */
-static void print_difference(const struct ks_study_analysis *analysis,
-                             const struct ks_condition_values *its,
-                             const struct ks_condition_values *other, FILE *out)
+static void print_difference(const struct ks_study_analysis *analysis, const struct ks_list *its,
+                             const struct ks_list *other, FILE *out)
 {
     print_values(its, out);
     if (other && other->n > 0 && !are_equal(its, other)) {

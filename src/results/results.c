@@ -1,7 +1,6 @@
 #include "results/results.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,17 +98,6 @@ ks_status ks_results_progress(const struct ks_results *r, const struct ks_result
 
 enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
 
-ks_status ks_results_warn(struct ks_results *r, const char *format, ...)
-{
-    va_list arguments;
-    ks_status status;
-
-    va_start(arguments, format);
-    status = ks_list_print(&r->warning, &r->n_warnings, &r->warning_room, format, arguments);
-    va_end(arguments);
-    return status;
-}
-
 /* Frees the densities, which no table has. */
 static void drop_densities(struct ks_spectrum *s)
 {
@@ -146,8 +134,8 @@ static ks_status warn_changes(struct ks_results *r, const char *relative, size_t
     KS_TRY(ks_changes_read(r->dir, relative, &changes));
     if (!*changes)
         return KS_OK;
-    return ks_results_warn(
-        r,
+    return ks_list_add(
+        &r->warnings,
         "%s, seed %zu: the run was resumed under other conditions, so it does not equal an "
         "uninterrupted run bit for bit: %s",
         r->study->architecture[architecture].name, r->study->seed[seed], changes);
@@ -201,7 +189,8 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
         KS_TRY(warn_changes(r, relative, architecture, seed));
     }
     KS_TRY(ks_returns_read(s, id, folder, run->returns, &malformed));
-    return malformed ? ks_results_warn(r, "%s", ks_error_text()) : KS_OK; /* it has no returns */
+    return malformed ? ks_list_add(&r->warnings, "%s", ks_error_text())
+                     : KS_OK; /* it has no returns */
 }
 
 /* `first`: the first architecture of group 1. */
@@ -217,8 +206,9 @@ static ks_status warn_condition(struct ks_results *r, size_t architecture, size_
     KS_TRY(
         ks_conditions_print(r, architecture, c->mixed ? r->study->n_architectures : first, &text));
     return c->mixed
-               ? ks_results_warn(r, "%s: its own spectra are not comparable: %s", name, text)
-               : ks_results_warn(r, "%s: not comparable with %s: %s", name, all[first].name, text);
+               ? ks_list_add(&r->warnings, "%s: its own spectra are not comparable: %s", name, text)
+               : ks_list_add(&r->warnings, "%s: not comparable with %s: %s", name, all[first].name,
+                             text);
 }
 
 static ks_status warn_conditions(struct ks_results *r)
@@ -229,10 +219,10 @@ static ks_status warn_conditions(struct ks_results *r)
         first = r->conditions[order[i]].group == 1 ? order[i] : first;
     for (size_t i = 0; i < n; i++)
         KS_TRY(warn_condition(r, order[i], first));
-    return r->n_groups < 2
-               ? KS_OK
-               : ks_results_warn(r, "correlations are not computed, as not all spectra are "
-                                    "comparable; figures against the return draw them apart");
+    return r->n_groups < 2 ? KS_OK
+                           : ks_list_add(&r->warnings,
+                                         "correlations are not computed, as not all spectra are "
+                                         "comparable; figures against the return draw them apart");
 }
 
 static ks_status read_runs(void *results)
@@ -249,8 +239,8 @@ static ks_status read_all(struct ks_results *r)
 {
     const struct ks_study *s = r->study;
 
-    for (size_t i = 0; i < s->n_warnings; i++)
-        KS_TRY(ks_results_warn(r, "%s", s->warning[i]));
+    for (size_t i = 0; i < s->warnings.n; i++)
+        KS_TRY(ks_list_add(&r->warnings, "%s", s->warnings.text[i]));
     KS_TRY(ks_scout_many(r->n_runs * s->n_analyses * s->n_checkpoints, read_runs, r));
     KS_TRY(ks_results_judge(r));
     KS_TRY(ks_conditions_find(r));
@@ -291,9 +281,7 @@ void ks_results_free(struct ks_results *r)
         for (size_t i = 0; r->run[n].spectrum && i < r->study->n_analyses * r->study->n_checkpoints;
              i++)
             ks_spectrum_free(r->run[n].spectrum[i]);
-    for (size_t i = 0; i < r->n_warnings; i++)
-        free(r->warning[i]);
-    free(r->warning);
+    ks_list_clear(&r->warnings);
     ks_conditions_clear(r);
     ks_pool_free(&r->pool);
     ks_study_free(r->own_study);
@@ -326,12 +314,12 @@ ks_status ks_results_warn_intervals(struct ks_results *r)
         included += r->included[a];
         few += r->included[a] && runs > 1 && runs < ENOUGH_RUNS;
     }
-    return few == 0 ? KS_OK
-                    : ks_results_warn(
-                          r,
-                          "%zu of %zu architectures have fewer than %d runs: their bootstrap "
-                          "intervals are too narrow",
-                          few, included, ENOUGH_RUNS);
+    return few == 0
+               ? KS_OK
+               : ks_list_add(&r->warnings,
+                             "%zu of %zu architectures have fewer than %d runs: their bootstrap "
+                             "intervals are too narrow",
+                             few, included, ENOUGH_RUNS);
 }
 
 static size_t rank_of(const struct ks_study_architecture *a)

@@ -39,13 +39,9 @@ struct ks_results {
     /* The steps that are aggregated: all, or with grid = common the steps that every completed run
      * has. [n_checkpoints], [n_evaluations]. */
     bool *common_checkpoint, *common_evaluation;
-    size_t n_warnings, warning_room;
-    char **warning; /* [n_warnings] one line each; owned */
+    struct ks_list warnings; /* one line each, which are printed and go into the report. Owned */
 };
 
-/* Adds a warning, which is printed and goes into the report. KS_MEMORY. */
-ks_status ks_results_warn(struct ks_results *results, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 /* Finds the steps that are aggregated and the runs that are complete; warns about what is missing.
  * Part of ks_results_read. KS_MEMORY. */
 ks_status ks_results_judge(struct ks_results *results);
@@ -124,16 +120,10 @@ enum ks_condition {
 };
 extern const char *const ks_condition_names[KS_CONDITIONS];
 
-/* The distinct values of a condition, in the order in which spectra have them. */
-struct ks_condition_values {
-    size_t n, room;
-    char **list; /* [n]; owned */
-};
-
 struct ks_comparability {
-    /* The values in the spectra of this architecture and analysis; none without a spectrum, for the
-     * standard analysis "not said". */
-    struct ks_condition_values value[KS_CONDITIONS];
+    /* The distinct values in the spectra of this architecture and analysis, in the order in which
+     * these have them; none without a spectrum, for the standard analysis "not said". Owned. */
+    struct ks_list value[KS_CONDITIONS];
     bool differs[KS_CONDITIONS]; /* from the values of group 1, or its own spectra differ     */
     bool mixed; /* its own spectra differ; for the standard analysis: in any analysis           */
     /* Set for the standard analysis: architectures of one group can be compared. Counted from 1; 0

@@ -15,14 +15,12 @@
 /* The one copy of a string. */
 static ks_status keep_string(struct ks_score_rows *rows, const char *text, const char **copy)
 {
-    for (size_t i = 0; i < rows->n_names; i++)
-        if (strcmp(rows->name[i], text) == 0) {
-            *copy = rows->name[i];
-            return KS_OK;
-        }
-    KS_TRY(ks_grow(rows->n_names, sizeof *rows->name, &rows->name_room, &rows->name));
-    KS_TRY(ks_copy_string(text, &rows->name[rows->n_names]));
-    *copy = rows->name[rows->n_names++];
+    const struct ks_list *names = &rows->names;
+    const size_t i = ks_word_index(text, names->n, (const char *const *)names->text);
+
+    if (i == names->n)
+        KS_TRY(ks_list_add(&rows->names, "%s", text));
+    *copy = names->text[i];
     return KS_OK;
 }
 
@@ -42,9 +40,7 @@ static ks_status add_row(struct ks_score_rows *rows, const struct ks_score_row *
 
 void ks_score_rows_free(struct ks_score_rows *rows)
 {
-    for (size_t i = 0; i < rows->n_names; i++)
-        free(rows->name[i]);
-    free(rows->name);
+    ks_list_clear(&rows->names);
     free(rows->row);
     *rows = (struct ks_score_rows){0};
 }
@@ -261,7 +257,7 @@ ks_status ks_score_rows_names(const struct ks_score_rows *rows, bool tasks, cons
                               size_t *n, const char ***names)
 {
     *n = 0;
-    KS_TRY(ks_alloc(rows->n_names, sizeof(const char *), names));
+    KS_TRY(ks_alloc(rows->names.n, sizeof(const char *), names));
     for (size_t k = 0; k < rows->n; k++) {
         const struct ks_score_row *row = &rows->row[k];
         const char *name = tasks ? row->task : row->system;

@@ -54,9 +54,9 @@ struct ks_score_row {
 
 /* Start with {0}. */
 struct ks_score_rows {
-    size_t n, room, n_names, name_room;
+    size_t n, room;
     struct ks_score_row *row; /* [n]; owned                     */
-    char **name;              /* [n_names] the strings of the rows, each once; all owned */
+    struct ks_list names;     /* the strings of the rows, each once. Owned                */
 };
 
 /* Adds the rows of a CSV file. Its columns may have these names, of which the first that the file

@@ -210,12 +210,12 @@ static ks_status find_returns(struct ks_study *s, struct run *run)
     KS_TRY(ks_path_print(path, "%s/" KS_ELSEWHERE_RETURNS, run->folder));
     if (!ks_path_exists(path))
         return run->checkpoints.n > 0
-                   ? ks_study_warn(s, "%s: missing: the run has no returns", path)
+                   ? ks_list_add(&s->warnings, "%s: missing: the run has no returns", path)
                    : KS_OK;
     status = ks_elsewhere_returns(path, s, &run->n_rows, &run->row);
     run->has_table = status == KS_OK;
     return status == KS_FORMAT || status == KS_IO
-               ? ks_study_warn(s, "%s: the run has no returns", ks_error_text())
+               ? ks_list_add(&s->warnings, "%s: the run has no returns", ks_error_text())
                : status;
 }
 
@@ -228,7 +228,7 @@ static ks_status find_run(struct ks_study *s, struct run *run)
     KS_TRY(find_checkpoints(s, run));
     KS_TRY(find_returns(s, run));
     return run->checkpoints.n == 0 && ks_path_exists(run->folder)
-               ? ks_study_warn(s, "%s: left out: it has no checkpoint", run->folder)
+               ? ks_list_add(&s->warnings, "%s: left out: it has no checkpoint", run->folder)
                : KS_OK;
 }
 
@@ -266,8 +266,9 @@ static ks_status cut(struct ks_study *s, struct run *run, size_t end)
     while (run->n_rows > 0 && run->row[run->n_rows - 1].step > end)
         run->n_rows--;
     return later > 0 && !s->elsewhere
-               ? ks_study_warn(s, "%s: left out: %zu checkpoint%s after step %zu, the study's end",
-                               run->folder, later, later == 1 ? "" : "s", end)
+               ? ks_list_add(&s->warnings,
+                             "%s: left out: %zu checkpoint%s after step %zu, the study's end",
+                             run->folder, later, later == 1 ? "" : "s", end)
                : KS_OK;
 }
 
@@ -365,10 +366,10 @@ static ks_status warn_checkpoints(struct ks_study *s, const struct run *run)
         if (run->checkpoints.step[k] > 0 && !find_row(run, run->checkpoints.step[k]) && n++ == 0)
             first = run->checkpoints.step[k];
     return n == 0 ? KS_OK
-                  : ks_study_warn(s,
-                                  "%s/" KS_ELSEWHERE_RETURNS ":%zu: expected a return at step %zu "
-                                  "after this row, where there is a checkpoint, found none%s",
-                                  run->folder, line_before(run, first), first, further(n, more));
+                  : ks_list_add(&s->warnings,
+                                "%s/" KS_ELSEWHERE_RETURNS ":%zu: expected a return at step %zu "
+                                "after this row, where there is a checkpoint, found none%s",
+                                run->folder, line_before(run, first), first, further(n, more));
 }
 
 /* Beside other seeds of the name. */
@@ -394,11 +395,11 @@ static ks_status warn_seeds(struct ks_study *s, const struct runs *runs, const s
         }
     return n == 0
                ? KS_OK
-               : ks_study_warn(s,
-                               "%s/" KS_ELSEWHERE_RETURNS ":%zu: expected a return at step %zu "
-                               "after this row, which seed %zu has, found none%s: the curve "
-                               "of returns leaves such steps out",
-                               run->folder, line_before(run, first), first, seed, further(n, more));
+               : ks_list_add(&s->warnings,
+                             "%s/" KS_ELSEWHERE_RETURNS ":%zu: expected a return at step %zu "
+                             "after this row, which seed %zu has, found none%s: the curve "
+                             "of returns leaves such steps out",
+                             run->folder, line_before(run, first), first, seed, further(n, more));
 }
 
 /* Cuts off what is after the end of the study, whose end may be the last of these steps, and lists
@@ -438,8 +439,8 @@ ks_status ks_elsewhere_steps(struct ks_study *s)
         return ks_fail(KS_FORMAT,
                        "%s: expected checkpoints %s/runs/%s/NAME/seedS/step_*.h5, "
                        "found none%s%s",
-                       s->path, s->folder, s->env, s->n_warnings ? ": " : "",
-                       s->n_warnings ? s->warning[0] : "");
+                       s->path, s->folder, s->env, s->warnings.n ? ": " : "",
+                       s->warnings.n ? s->warnings.text[0] : "");
     KS_TRY(set_steps(s, &runs, false));
     KS_TRY(set_steps(s, &runs, true));
     for (size_t i = 0; i < runs.n; i++)

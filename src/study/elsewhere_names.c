@@ -238,13 +238,13 @@ ks_status ks_elsewhere_names(struct ks_study *s, bool check)
                 s->architecture[a].name, s->folder, s->env, s->architecture[a].name);
         if (check)
             return KS_FORMAT;
-        KS_TRY(ks_study_warn(s, "%s", ks_error_text()));
+        KS_TRY(ks_list_add(&s->warnings, "%s", ks_error_text()));
     }
     return ks_study_has_elsewhere(s)
                ? KS_OK
                : ks_fail(KS_FORMAT,
                          "%s: expected folders %s/runs/%s/NAME/seedS, "
                          "found none%s%s",
-                         s->path, s->folder, s->env, s->n_warnings ? ": " : "",
-                         s->n_warnings ? s->warning[0] : "");
+                         s->path, s->folder, s->env, s->warnings.n ? ": " : "",
+                         s->warnings.n ? s->warnings.text[0] : "");
 }

@@ -96,10 +96,10 @@ static ks_status read_rows(const struct ks_csv *csv, struct ks_study *s, size_t 
     if (s)
         KS_TRY(ks_warn_rest(s, csv->path, table.left_out, "row"));
     return s && csv->cut
-               ? ks_study_warn(s,
-                               "%s:%zu: left out: this last line has no newline, so it may be "
-                               "incomplete",
-                               csv->path, csv->rows + 2)
+               ? ks_list_add(&s->warnings,
+                             "%s:%zu: left out: this last line has no newline, so it may be "
+                             "incomplete",
+                             csv->path, csv->rows + 2)
                : KS_OK;
 }
 

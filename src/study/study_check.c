@@ -217,39 +217,34 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
     return NULL;
 }
 
-static bool is_same(const struct ks_spectrum_options *a, const struct ks_spectrum_options *b)
-{
-    return ks_spectrum_options_same(a, b) && a->memory == b->memory && a->products == b->products;
-}
-
 bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b)
 {
-    return is_same(&a->options, &b->options);
+    return ks_spectrum_options_same(&a->options, &b->options) &&
+           a->options.memory == b->options.memory && a->options.products == b->options.products;
 }
 
 /* Without the options that may differ between start vectors. */
-static struct ks_spectrum_options without_seed(const struct ks_study_analysis *analysis)
+static struct ks_study_analysis without_seed(const struct ks_study_analysis *analysis)
 {
-    struct ks_spectrum_options rest = analysis->options;
+    struct ks_study_analysis rest = *analysis;
 
-    rest.seed = 0;
-    rest.certificates = true;
+    rest.options.seed = 0;
+    rest.options.certificates = true;
     return rest;
 }
 
 struct ks_study_analyses ks_study_starts(const struct ks_study *s, size_t analysis)
 {
     const struct ks_study_scope *scope = &s->analysis[analysis].scope;
-    const struct ks_spectrum_options one = without_seed(&s->analysis[analysis]);
+    const struct ks_study_analysis one = without_seed(&s->analysis[analysis]);
     struct ks_study_analyses found = {.n = 1, .index = {analysis}};
 
     for (size_t k = 0; k < s->n_analyses; k++) {
-        const struct ks_study_scope *other = &s->analysis[k].scope;
-        const struct ks_spectrum_options options = without_seed(&s->analysis[k]);
+        const struct ks_study_analysis other = without_seed(&s->analysis[k]);
 
-        if (k != analysis && scope->checkpoints == other->checkpoints &&
-            memcmp(scope->of, other->of, s->n_architectures * sizeof *scope->of) == 0 &&
-            is_same(&one, &options))
+        if (k != analysis && scope->checkpoints == other.scope.checkpoints &&
+            memcmp(scope->of, other.scope.of, s->n_architectures * sizeof *scope->of) == 0 &&
+            ks_study_same_analysis(&one, &other))
             found.index[found.n++] = k;
     }
     return found;

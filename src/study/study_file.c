@@ -1,6 +1,5 @@
 #include "study/study_file.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,17 +18,6 @@ const struct ks_setting *ks_setting_find(const struct ks_setting *list, size_t n
         if (strcmp(list[i].key, key) == 0)
             return &list[i];
     return NULL;
-}
-
-ks_status ks_study_warn(struct ks_study *s, const char *format, ...)
-{
-    va_list values;
-    ks_status status;
-
-    va_start(values, format);
-    status = ks_list_print(&s->warning, &s->n_warnings, &s->warning_room, format, values);
-    va_end(values);
-    return status;
 }
 
 static void free_settings(struct ks_setting *list, size_t n)
@@ -56,9 +44,7 @@ void ks_study_free(struct ks_study *s)
         free(s->analysis[i].scope.architectures);
     }
     free_settings(s->factors, s->n_factors);
-    for (size_t i = 0; i < s->n_warnings; i++)
-        free(s->warning[i]);
-    free(s->warning);
+    ks_list_clear(&s->warnings);
     free(s->has_checkpoint);
     free(s->has_return);
     free(s->family);

@@ -101,8 +101,7 @@ struct ks_study {
     /* Of a study with runs from elsewhere: which steps each run has, [architectures, seeds, steps].
      * NULL: every run has all. Owned. */
     bool *has_checkpoint, *has_return;
-    size_t n_warnings, warning_room;
-    char **warning; /* [n_warnings] about files of runs from elsewhere, a line each; owned */
+    struct ks_list warnings; /* about files of runs from elsewhere, a line each. Owned */
 };
 
 /* Why a study is read. RUN: to run its jobs; its architectures must be known names or existing
@@ -152,10 +151,6 @@ bool ks_study_asks(const struct ks_study *study, size_t analysis, size_t archite
                    size_t checkpoint);
 size_t ks_study_asked_checkpoints(const struct ks_study *study, size_t analysis,
                                   size_t architecture); /* their number */
-
-/* Adds a warning. */
-ks_status ks_study_warn(struct ks_study *study, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* Compares a study with the one that its folder holds. Returns the name of a difference because of
  * which the runs of `held` cannot go on as runs of `asked`, NULL if they can. `asked` may have

@@ -144,8 +144,8 @@ TEST_IN_FOLDER(test_other_names)
     for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++)
         write_text(text_of("s/runs/toy/%s", quiet[i]), "");
     s = read_study();
-    if (s->n_warnings > 0)
-        fail_msg("a warning: %s", s->warning[0]);
+    if (s->warnings.n > 0)
+        fail_msg("a warning: %s", s->warnings.text[0]);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         write_text(text_of("s/runs/toy/%s", odd[i]), "");
     for (size_t i = 0; i < 1000; i++)
@@ -155,7 +155,7 @@ TEST_IN_FOLDER(test_other_names)
     for (size_t i = 0; i < ODD; i++)
         if (count_warnings(s, words[i]) != 1)
             fail_msg("no warning says '%s'", words[i]);
-    assert_int_equal(s->n_warnings, ODD);
+    assert_int_equal(s->warnings.n, ODD);
     write_study("[study]\ntrained = elsewhere\nelsewhere = b\nseeds = 0 1 3 4 5\n[analyze]\n");
     s = read_study();
     assert_int_equal(count_warnings(s,
@@ -172,8 +172,8 @@ TEST_IN_FOLDER(test_other_names)
 
 static bool warns(const struct ks_results *r, const char *words)
 {
-    for (size_t k = 0; k < r->n_warnings; k++)
-        if (strstr(r->warning[k], words))
+    for (size_t k = 0; k < r->warnings.n; k++)
+        if (strstr(r->warnings.text[k], words))
             return true;
     return false;
 }

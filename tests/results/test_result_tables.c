@@ -148,7 +148,7 @@ TEST_IN_STUDY(test_stopped_study)
         write_returns("ln+mse", i, "env_step,return_mean\n0,1\n6,2\n");
     }
     o = outcome_new(0);
-    assert_int_equal(o->results->n_warnings, 0);
+    assert_int_equal(o->results->warnings.n, 0);
     assert_int_equal(o->table.n_rows, 2);
     assert_close(o->table.row[1].value[KS_RETURN].value, 2, 1e-12);
     assert_close(o->table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not the later ones */

@@ -106,7 +106,7 @@ TEST_IN_STUDY(test_intervals)
     assert_close(o->table.row[0].value[KS_RETURN].in.lower, ks_quantile(40, drawn, 0.05), 1e-9);
     assert_close(o->table.row[0].value[KS_RETURN].in.upper, ks_quantile(40, drawn, 0.95), 1e-9);
     assert_true(o->table.row[0].value[KS_KAPPA].in.lower < 266);
-    assert_int_equal(o->results->n_warnings, 0);
+    assert_int_equal(o->results->warnings.n, 0);
     assert_ok(ks_results_warn_intervals(o->results));
     assert_warned(o->results, "2 of 2 architectures have fewer than 5 runs");
 }
@@ -133,7 +133,7 @@ TEST_IN_STUDY(test_partial_run_is_left_out)
     assert_int_equal(o->table.n_rows, 2);
     assert_int_equal(o->table.row[1].runs, 3);
     assert_close(o->table.row[1].value[KS_RETURN].value, 700 / 3., 1e-9); /* 100 200 400 */
-    assert_int_equal(o->results->n_warnings, 1);
+    assert_int_equal(o->results->warnings.n, 1);
     assert_warned(o->results,
                   "1 of 8 runs are not complete and left out: ln+mse, seed 2. The architectures "
                   "have unequal numbers of seeds, 3 to 4");
@@ -181,7 +181,7 @@ TEST_IN_STUDY(test_changed_conditions)
         "{\"env_step\": 20, \"what\": \"threads\", \"from\": 2, \"to\": 1}]}");
     write_text("runs/toy/bn+wn+ce/seed1/run.json", "{\"state\": \"finished\", \"changes\": []}");
     o = outcome_new(0);
-    assert_int_equal(o->results->n_warnings, 1);
+    assert_int_equal(o->results->warnings.n, 1);
     assert_warned(o->results, "bn+wn+ce, seed 0: the run was resumed under other conditions");
     assert_warned(o->results, ": from environment step 16 on, blas_kernel was \"Haswell\", is "
                               "\"Zen\"; from environment step 20 on, threads was 2, is 1");

@@ -96,9 +96,9 @@ size_t count_warnings(const struct ks_study *s, const char *words)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < s->n_warnings; i++) {
-        assert_null(strchr(s->warning[i], '\n'));
-        n += strstr(s->warning[i], words) != NULL;
+    for (size_t i = 0; i < s->warnings.n; i++) {
+        assert_null(strchr(s->warnings.text[i], '\n'));
+        n += strstr(s->warnings.text[i], words) != NULL;
     }
     return n;
 }

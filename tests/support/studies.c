@@ -219,8 +219,8 @@ struct outcome *outcome_new(size_t resamples)
 
 void assert_warned(const struct ks_results *r, const char *words)
 {
-    for (size_t i = 0; i < r->n_warnings; i++)
-        if (strstr(r->warning[i], words))
+    for (size_t i = 0; i < r->warnings.n; i++)
+        if (strstr(r->warnings.text[i], words))
             return;
     fail_msg("no warning says '%s'", words);
 }
