@@ -1,4 +1,5 @@
 /* The graph of a study: commands, order, progress, failures and interruption. */
+#define _XOPEN_SOURCE 700 /* posix_openpt */
 #include "staged.h"
 
 #include <fcntl.h>
@@ -93,11 +94,10 @@ TEST_IN_FOLDER(test_printed_commands)
     assert_int_equal(count(file_text("calls"), "analyze "), 2 * 6);
 }
 
-/* Runs the graph; its standard error goes to the file "said". */
-static void run_aloud(const struct stage *stage)
+/* Runs the graph with its standard error in this file, which is closed. */
+static void run_into(const struct stage *stage, int file)
 {
-    int errors = dup(STDERR_FILENO),
-        file = open(scratch("said"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    int errors = dup(STDERR_FILENO);
     ks_status status;
 
     assert_true(errors >= 0 && file >= 0);
@@ -107,6 +107,33 @@ static void run_aloud(const struct stage *stage)
     dup2(errors, STDERR_FILENO);
     close(errors);
     assert_ok(status);
+}
+
+/* Runs the graph; its standard error goes to the file "said". */
+static void run_aloud(const struct stage *stage)
+{
+    run_into(stage, open(scratch("said"), O_WRONLY | O_CREAT | O_TRUNC, 0666));
+}
+
+/* What is shown on a terminal: a line that changes with what runs, and at the end its removal. */
+TEST_IN_FOLDER(test_progress_on_a_terminal)
+{
+    struct stage stage = stage_new("sleep 3");
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    char text[4096];
+    ssize_t size;
+
+    assert_true(terminal >= 0);
+    assert_int_equal(grantpt(terminal), 0);
+    assert_int_equal(unlockpt(terminal), 0);
+    run_into(&stage, open(ptsname(terminal), O_WRONLY | O_NOCTTY));
+    size = read(terminal, text, sizeof text - 1);
+    close(terminal);
+    assert_true(size > 0);
+    text[size] = '\0';
+    assert_contains(text, "\r\033[?7l0 of 8 jobs, 0:0");
+    assert_contains(text, "; train toy/bn+ce/seed0 (0:0");
+    assert_contains(text, "\r\033[K8 of 8 jobs, 0:");
 }
 
 static const char LN[] = "runs/toy/ln+ce/seed0/";
