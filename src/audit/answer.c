@@ -374,14 +374,21 @@ void ks_audit_answer(const struct ks_audit *a, const struct ks_measured *measure
                      const struct ks_measured *trained, struct ks_document *d)
 {
     const struct standing s = stand(a, measured);
+    size_t before;
 
     add_standing(a, &s, d);
     ks_audit_find_layer(a, d);
     if (!ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN]))
         add_limits(a, measured, &s, d);
     ks_document_add(d, KS_BLOCK_SECTION, "What one could try");
+    before = d->n;
     add_changes(a, trained, d);
     add_remedies(a, d);
+    if (d->n == before)
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "No evidence here: the studies varied normalization, weight normalization "
+                        "and the loss, and this critic has batch normalization, weight "
+                        "normalization and another loss than the squared error.");
 }
 
 ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *m,

@@ -73,39 +73,69 @@ static size_t directions_of(const struct ks_audit *a)
     return a->summary.critics * a->summary.parameters;
 }
 
-/* The better one first. */
-static void add_pair(const struct ks_audit *a, const struct ks_audit *b, size_t folders,
-                     struct ks_document *d)
+/* In what a is better conditioned than b. */
+static const char *reason(const struct ks_conditioning *a, const struct ks_conditioning *b)
 {
-    const struct ks_conditioning x = conditioning(a), y = conditioning(b);
-    char first[KS_INTERVAL_TEXT], second[KS_INTERVAL_TEXT], third[KS_INTERVAL_TEXT],
-        fourth[KS_INTERVAL_TEXT];
-    const enum ks_verdict verdict = ks_verdict(&x, &y);
+    const struct ks_interval none = {NAN, NAN};
+    const struct ks_conditioning x = {none, a->q99}, y = {none, b->q99};
 
-    if (verdict == KS_WORSE) {
-        add_pair(b, a, folders, d);
-        return;
-    }
-    ks_document_add(
-        d, KS_BLOCK_ITEM,
-        "%s %s %s%s. Directions within a factor of 100 of the largest curvature: %s of %zu, and %s "
-        "of %zu. kappa_q99: %s, and %s.",
-        a->path + folders, verdict == KS_UNDECIDED ? "and" : "is better conditioned than",
-        b->path + folders, verdict == KS_UNDECIDED ? ": the intervals do not decide" : "",
-        ks_interval_text(x.directions, KS_BRACKETS_WHOLE, first), directions_of(a),
-        ks_interval_text(y.directions, KS_BRACKETS_WHOLE, second), directions_of(b),
-        ks_interval_text(x.q99, KS_BRACKETS_WHOLE, third),
-        ks_interval_text(y.q99, KS_BRACKETS_WHOLE, fourth));
+    if (ks_verdict(&x, &y) != KS_BETTER)
+        return "directions_1e2";
+    return ks_verdict(&(struct ks_conditioning){a->directions, none},
+                      &(struct ks_conditioning){b->directions, none}) == KS_BETTER
+               ? "directions_1e2 and kappa_q99"
+               : "kappa_q99";
 }
 
-static void add_pairs(size_t n, const struct ks_audit *a, struct ks_document *d)
+/* The critics than which critic i is better conditioned. */
+static void add_better(size_t n, const struct ks_audit *a, size_t i, size_t folders,
+                       struct ks_document *d)
+{
+    const struct ks_conditioning x = conditioning(&a[i]);
+    bool first = true;
+
+    for (size_t j = 0; j < n; j++) {
+        const struct ks_conditioning y = conditioning(&a[j]);
+
+        if (j == i || ks_verdict(&x, &y) != KS_BETTER)
+            continue;
+        if (first)
+            ks_document_add(d, KS_BLOCK_ITEM, "%s is better conditioned than", a[i].path + folders);
+        ks_document_more(d, "%s %s (%s)", first ? "" : ",", a[j].path + folders, reason(&x, &y));
+        first = false;
+    }
+}
+
+/* The later critics of which it is not decided. */
+static void add_undecided(size_t n, const struct ks_audit *a, size_t i, size_t folders,
+                          struct ks_document *d)
+{
+    const struct ks_conditioning x = conditioning(&a[i]);
+    bool first = true;
+
+    for (size_t j = i + 1; j < n; j++) {
+        const struct ks_conditioning y = conditioning(&a[j]);
+
+        if (ks_verdict(&x, &y) != KS_UNDECIDED)
+            continue;
+        if (first)
+            ks_document_add(d, KS_BLOCK_ITEM, "%s and", a[i].path + folders);
+        ks_document_more(d, "%s %s", first ? "" : ",", a[j].path + folders);
+        first = false;
+    }
+    if (!first)
+        ks_document_more(d, ": the intervals do not decide.");
+}
+
+static void add_answers(size_t n, const struct ks_audit *a, struct ks_document *d)
 {
     const size_t folders = common_folders(n, a);
     bool same = true;
 
     for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++)
-            add_pair(&a[i], &a[j], folders, d);
+        add_better(n, a, i, folders, d);
+    for (size_t i = 0; i < n; i++)
+        add_undecided(n, a, i, folders, d);
     for (size_t i = 0; n <= 3 && i < n; i++) /* of more, the sections on each say enough */
         for (size_t j = i + 1; j < n; j++)
             add_layer(&a[i], &a[j], folders, d);
@@ -113,12 +143,14 @@ static void add_pairs(size_t n, const struct ks_audit *a, struct ks_document *d)
         same &= memcmp(a[i].summary.batch, a->summary.batch, sizeof a->summary.batch) == 0;
     ks_document_add(
         d, KS_BLOCK_NOTE,
-        "An answer needs 99%% intervals of one of two statistics that are at least a "
-        "factor of %g apart, so it holds with 96%%, but not all of several together. %s",
+        "In brackets: by which statistics. directions_1e2 counts the directions whose curvature is "
+        "within a factor of 100 of the largest one; kappa_q99 is the factor by which the largest "
+        "one exceeds the curvature of 99%% of all directions. An answer needs 99%% intervals of "
+        "one of the two that are at least a factor of %g apart, so it holds with 96%%, but not all "
+        "of several together. %s",
         ks_verdict_margin,
         same ? "All critics were analyzed on the same minibatches."
-             : "The minibatches differ, so the answers compare critics and data "
-               "together.");
+             : "The minibatches differ, so the answers compare critics and data together.");
 }
 
 static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *d)
@@ -177,7 +209,7 @@ static void add_figure(size_t n, const struct ks_audit *a, struct ks_document *d
 void ks_audit_several(size_t n, const struct ks_audit *a, struct ks_document *d)
 {
     ks_document_add(d, KS_BLOCK_SECTION, "Which is better conditioned?");
-    add_pairs(n, a, d);
+    add_answers(n, a, d);
     if (are_one_run(n, a))
         add_figure(n, a, d);
     add_numbers(n, a, d);

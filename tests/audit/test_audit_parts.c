@@ -3,6 +3,7 @@
 #include "scratch.h"
 
 #include "audit/audit.h"
+#include "audit/several.h"
 #include "io/attribute.h"
 
 /* --- intervals --- */
@@ -168,6 +169,57 @@ TEST(test_unresolved)
     assert_contains(d.block[1].text, "not resolved: not met: not shown to be worse");
     ks_document_clear(&d);
     ks_attributes_clear(&s.statistics);
+}
+
+/* --- several critics --- */
+
+static void set_conditioning(struct ks_attributes *s, struct ks_interval directions,
+                             struct ks_interval q99)
+{
+    ks_attribute_add_number(s, "lambda_max", 1);
+    ks_attribute_add_number(s, "lambda_max_upper", 1);
+    ks_attribute_add_number(s, "lambda_min", -1);
+    ks_attribute_add_number(s, "lambda_min_lower", -1);
+    ks_attribute_add_number(s, "directions_1e2_lower", directions.lower);
+    ks_attribute_add_number(s, "directions_1e2_upper", directions.upper);
+    ks_attribute_add_number(s, "kappa_q99_lower", q99.lower);
+    ks_attribute_add_number(s, "kappa_q99_upper", q99.upper);
+}
+
+/* Each critic with those that are worse, and by which statistic; then the pairs without an answer.
+ */
+TEST(test_answers)
+{
+    static const struct {
+        const char *path;
+        struct ks_interval directions, q99;
+    } critic[] = {{"a", {1000, 2000}, {5, 6}},
+                  {"b", {100, 200}, {5, 7}},
+                  {"c", {120, 220}, {50, 70}},
+                  {"d", {900, 2100}, {NAN, NAN}}};
+    enum { N = sizeof critic / sizeof *critic };
+    struct ks_spectrum s[N] = {{.probes = 0}};
+    struct ks_audit a[N] = {{.n_layers = 0}};
+    struct ks_document d = {.n = 0};
+
+    for (size_t i = 0; i < N; i++) {
+        set_conditioning(&s[i].statistics, critic[i].directions, critic[i].q99);
+        a[i].path = critic[i].path;
+        a[i].summary.env_step = NAN;
+        a[i].spectrum[KS_AUDIT_HESSIAN] = &s[i];
+    }
+    ks_audit_several(N, a, &d);
+    assert_ok(d.status);
+    assert_string_equal(d.block[1].text, "a is better conditioned than b (directions_1e2), c "
+                                         "(directions_1e2 and kappa_q99)");
+    assert_string_equal(d.block[2].text, "b is better conditioned than c (kappa_q99)");
+    assert_string_equal(d.block[3].text,
+                        "d is better conditioned than b (directions_1e2), c (directions_1e2)");
+    assert_string_equal(d.block[4].text, "a and d: the intervals do not decide.");
+    assert_true(d.block[5].kind == KS_BLOCK_NOTE);
+    ks_document_clear(&d);
+    for (size_t i = 0; i < N; i++)
+        ks_attributes_clear(&s[i].statistics);
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
