@@ -10,10 +10,7 @@
 void ks_table_column(struct ks_table *t, const char *name)
 {
     if (t->status == KS_OK)
-        t->status = ks_grow(t->columns, sizeof *t->name, &t->rooms, &t->name);
-    if (t->status == KS_OK)
-        t->status = ks_copy_string(name, &t->name[t->columns]);
-    t->columns += t->status == KS_OK;
+        t->status = ks_list_add(&t->columns, "%s", name);
 }
 
 void ks_table_columns(struct ks_table *t, const char *names)
@@ -62,11 +59,9 @@ void ks_table_add(struct ks_table *t, size_t n, const struct ks_table_cell *cell
 
 void ks_table_free(struct ks_table *t)
 {
-    for (size_t i = 0; i < t->columns; i++)
-        free(t->name[i]);
     for (size_t i = 0; i < t->n; i++)
         free((char *)t->cell[i].text);
-    free(t->name);
+    ks_list_clear(&t->columns);
     free(t->cell);
     *t = (struct ks_table){0};
 }
@@ -75,10 +70,10 @@ bool ks_table_has_number(const struct ks_table *t, const char *column)
 {
     size_t i = 0;
 
-    while (i < t->columns && strcmp(t->name[i], column) != 0)
+    while (i < t->columns.n && strcmp(t->columns.text[i], column) != 0)
         i++;
-    assert(i < t->columns);
-    for (; i < t->n; i += t->columns)
+    assert(i < t->columns.n);
+    for (; i < t->n; i += t->columns.n)
         if (!t->cell[i].text && isfinite(t->cell[i].number))
             return true;
     return false;
@@ -98,12 +93,12 @@ void ks_table_print(const struct ks_table *t, FILE *out)
 {
     char text[DIGITS];
 
-    assert(t->n % t->columns == 0);
-    for (size_t i = 0; i < t->columns; i++)
-        fprintf(out, "%s%c", t->name[i], i + 1 < t->columns ? ',' : '\n');
+    assert(t->n % t->columns.n == 0);
+    for (size_t i = 0; i < t->columns.n; i++)
+        fprintf(out, "%s%c", t->columns.text[i], i + 1 < t->columns.n ? ',' : '\n');
     for (size_t i = 0; i < t->n; i++)
         fprintf(out, "%s%c", t->cell[i].text ? t->cell[i].text : number_text(&t->cell[i], text),
-                (i + 1) % t->columns > 0 ? ',' : '\n');
+                (i + 1) % t->columns.n > 0 ? ',' : '\n');
 }
 
 ks_status ks_table_write(const struct ks_table *t, const char *dir, const char *name)

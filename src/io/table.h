@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 
 /* A text; or, if that is NULL, a number, printed with ten digits, and "-" if it is NaN. */
 struct ks_table_cell {
@@ -23,10 +24,10 @@ struct ks_table_cell {
 
 /* Starts as {0}. */
 struct ks_table {
-    size_t columns, n, room, rooms; /* columns; cells; capacities */
-    char **name;                    /* [columns]; owned           */
-    struct ks_table_cell *cell;     /* [n] row by row; owned, with their texts                   */
-    ks_status status;               /* KS_MEMORY once adding has failed; nothing is added then   */
+    struct ks_list columns;
+    size_t n, room;
+    struct ks_table_cell *cell; /* [n] row by row; owned, with their texts                   */
+    ks_status status;           /* KS_MEMORY once adding has failed; nothing is added then   */
 };
 
 /* Add a column, or several, before there are cells. `names` stand between commas. NAME~ stands for

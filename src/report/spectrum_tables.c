@@ -34,15 +34,10 @@ struct histogram {
     const struct ks_spectrum *s;
     double unit, floor; /* x_0; the noise floor, 0 where it is unknown */
     size_t probes, n_ends;
-    struct cells *cells; /* [probes]                                  */
-    double *end;         /* [n_ends] the ends of all cells, ascending */
-    struct ks_pool pool; /* the arrays. Owned                         */
+    struct cells *cells;  /* [probes]                                  */
+    double *end;          /* [n_ends] the ends of all cells, ascending */
+    struct ks_pool *pool; /* of the arrays                            */
 };
-
-static void histogram_clear(struct histogram *h)
-{
-    ks_pool_free(&h->pool);
-}
 
 /* The cells of the ascending Ritz values of a probe; those within `floor` of zero have none. The
  * outermost cells reach as far outward as inward; a single Ritz value has a cell of one unit. */
@@ -53,7 +48,7 @@ static ks_status find_cells(struct histogram *h, size_t probe)
     double end = asinh(h->floor / unit);
     struct cells *c = &h->cells[probe];
 
-    KS_TRY(ks_pool_alloc(&h->pool, m, sizeof *c->cell, &c->cell));
+    KS_TRY(ks_pool_alloc(h->pool, m, sizeof *c->cell, &c->cell));
     for (size_t i = 0; i < m; i++) {
         double s = asinh(theta[i] / unit);
         double below = i > 0 ? (s - asinh(theta[i - 1] / unit)) / 2 : -1;
@@ -120,16 +115,17 @@ static void add_average(const char *name, const struct histogram *h, struct ks_t
 ks_status ks_density_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
     double floor = ks_statistic_value(s, KS_STAT_NOISE_FLOOR);
-    KS_CLEARED_BY(histogram_clear)
+    KS_CLEARED_BY(ks_pool_free) struct ks_pool pool = {.n = 0};
     struct histogram h = {.s = s,
+                          .pool = &pool,
                           .unit = ks_density_unit(s),
                           .floor = isnan(floor) ? 0 : floor,
                           .probes = ks_spectrum_random(s)};
 
     if (!(h.unit > 0))
         return KS_OK;
-    KS_TRY(ks_pool_alloc(&h.pool, h.probes, sizeof *h.cells, &h.cells));
-    KS_TRY(ks_pool_alloc(&h.pool, 2 * h.probes * s->order, sizeof *h.end, &h.end));
+    KS_TRY(ks_pool_alloc(&pool, h.probes, sizeof *h.cells, &h.cells));
+    KS_TRY(ks_pool_alloc(&pool, 2 * h.probes * s->order, sizeof *h.end, &h.end));
     for (size_t p = 0; p < h.probes; p++) {
         KS_TRY(find_cells(&h, p));
         for (size_t i = 0; i < h.cells[p].n; i++) {

@@ -91,7 +91,7 @@ enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
 
 /* The values of one architecture. */
 struct pool {
-    struct ks_pool arrays; /* owned */
+    struct ks_pool *arrays;
     size_t runs, checkpoints, evaluations;
     double *statistic[KS_POOLED];       /* [runs, checkpoints] */
     double *limit;                      /* [runs, checkpoints] ks_noise_limit */
@@ -102,11 +102,6 @@ struct pool {
     const struct ks_score_range *range; /* of the task; NULL: it has no scores */
     double *step;                       /* [evaluations] */
 };
-
-static void pool_clear(struct pool *p)
-{
-    ks_pool_free(&p->arrays);
-}
 
 static ks_status pool_new(const struct ks_results *r, size_t analysis, size_t architecture,
                           struct pool *p)
@@ -122,13 +117,13 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, size_t ar
     for (size_t k = 0; k < s->n_evaluations; k++)
         p->evaluations += ks_results_has_return(r, architecture, k);
     for (size_t f = 0; f < KS_POOLED; f++)
-        KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double),
+        KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->checkpoints, sizeof(double),
                              &p->statistic[f]));
-    KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->limit));
-    KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->kappa_f64));
-    KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->evaluations, sizeof(double), &p->returns));
-    KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds, sizeof(double), &p->last));
-    return ks_pool_alloc(&p->arrays, p->evaluations, sizeof(double), &p->step);
+    KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->limit));
+    KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->kappa_f64));
+    KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->evaluations, sizeof(double), &p->returns));
+    KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds, sizeof(double), &p->last));
+    return ks_pool_alloc(p->arrays, p->evaluations, sizeof(double), &p->step);
 }
 
 static void pool_fill(const struct ks_results *r, size_t analysis, const struct ks_result **run,
@@ -236,7 +231,8 @@ struct ks_noise ks_noise_find(size_t n, const double *kappa, const double *kappa
 static ks_status fill_row(const struct ks_results *r, size_t resamples, struct ks_row *row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
-    KS_CLEARED_BY(pool_clear) struct pool pool = {0};
+    KS_CLEARED_BY(ks_pool_free) struct ks_pool arrays = {.n = 0};
+    struct pool pool = {.arrays = &arrays};
     struct ks_bootstrap bootstrap = {resamples, 0, KS_BOOTSTRAP_LEVEL, 1, &pool.runs};
     struct ks_estimator estimator = {KS_COLUMNS, 0, &pool, evaluate};
 
