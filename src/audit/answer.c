@@ -104,7 +104,7 @@ static bool has_task(const struct ks_measured *m, const char *env)
     return false;
 }
 
-/* " Their spectra are those of 10 to 50 minibatches." */
+/* " The measured critics have 10 to 50." */
 static void print_minibatches(const struct ks_measured *m, size_t size, char text[])
 {
     double least = m->critic->minibatches, most = least;
@@ -115,9 +115,9 @@ static void print_minibatches(const struct ks_measured *m, size_t size, char tex
     }
     *text = '\0';
     if (least < most)
-        snprintf(text, size, " Theirs are of %.0f to %.0f minibatches.", least, most);
+        snprintf(text, size, " The measured critics have %.0f to %.0f.", least, most);
     else if (least == most)
-        snprintf(text, size, " Theirs are of %.0f.", most);
+        snprintf(text, size, " The measured critics have %.0f.", most);
 }
 
 static void add_limits(const struct ks_audit *a, const struct ks_measured *m,
