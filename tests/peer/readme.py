@@ -8,7 +8,9 @@ PROGRAMS is build/bin; FOLDER is an empty folder for the files of a small study.
 - so is every dataset, attribute, JSON key and CSV column of the files that the programs write,
   and every layer, loss, key of [study], shipped study, plot and comparison;
 - CITATION.cff and CHANGELOG.md know the version, and the README has at most 120 lines;
-- the ```python and ```sh blocks of checkpoints/README.md run as they stand, in their order.
+- the ```python and ```sh blocks of README.md, checkpoints/README.md and docs/*.md run as they stand,
+  those of a page in their order in one folder. Other blocks (```console, ```text) are not run. PyTorch
+  is that of $TORCH, python3 or /usr/bin/python3; without it the rest of a page is skipped, with a line.
 
 A name counts as named where it stands in `code`. Of a statistic or a metric the name without its
 suffix (_m30, _lower, ...) is enough."""
@@ -158,7 +160,7 @@ def check_options(programs):
                           ("audit", ANALYZER)):
         text = run([f"{programs}/kappascope", program, "--help"])
         common, own = text.split("Options:")
-        for where, part in (("README.md", common), (page, own.split("\n\n")[0])):
+        for where, part in (("docs/README.md", common), (page, own.split("\n\n")[0])):
             check_names(where, f"option of {program}",
                         re.findall(r"(?m)^ +(?:-\w, +)?(--[a-z-]+)", part))
     text = run([f"{programs}/kappascope-train", "--list"])
@@ -262,15 +264,57 @@ def check_columns_of_text(text):
     check_names(ANALYZER, "column of --layers --csv", text.splitlines()[0].split(","))
 
 
-def run_examples(programs, folder):
-    os.mkdir(f"{folder}/examples")
+# What a reader of README.md has before its examples (critics, an optimizer, minibatches), and what is
+# true after them.
+BEFORE = """import torch
+class Critic(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(4, 1)
+    def forward(self, obs, actions):
+        return self.head(torch.cat([obs, actions], -1)).squeeze(-1)
+qf1, qf2 = Critic(), Critic()
+q_optimizer = torch.optim.Adam([p for q in (qf1, qf2) for p in q.parameters()], lr=1e-3)
+obs, actions, targets = torch.randn(8, 32, 3), torch.randn(8, 32, 1), torch.randn(8, 32)
+mean_return = 1.0
+def draw():
+    return obs, actions, targets
+def save(path, step, rows):
+    kappascope.save(path, [qf1, qf2], rows[:2], rows[2], loss=torch.nn.functional.mse_loss)
+"""
+AFTER = """
+assert run.checkpoints() == [1000, 2000, 3000]
+"""
+
+
+def find_torch():
+    """A Python with PyTorch and h5py, or None."""
+    for python in os.environ.get("TORCH", "python3 /usr/bin/python3").split():
+        command = [python, "-c", "import torch, h5py"]
+        if subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode == 0:
+            return python
+    return None
+
+
+def examples(page):
+    blocks = re.findall(r"(?ms)^```(python|sh)\n(.*?)^```", read(page))
+    if page == "README.md":  # one program
+        return [("python", BEFORE + "".join(block for _, block in blocks) + AFTER)]
+    return blocks
+
+
+def run_examples(programs, folder, page, torch):
+    os.makedirs(folder)
     paths = os.path.abspath(programs) + os.pathsep + os.environ["PATH"]
-    blocks = re.findall(r"(?ms)^```(python|sh)\n(.*?)^```", read(FILES))
-    if not {"python", "sh"} <= {kind for kind, _ in blocks}:
-        fail(f"{FILES}: expected examples in python and sh")
-    for kind, block in blocks:
-        run([sys.executable if kind == "python" else "sh", "-c", block], f"{folder}/examples",
-            os.environ | {"PATH": paths, "PYTHONPATH": os.path.abspath("analysis/python")})
+    environment = os.environ | {"PATH": paths, "PYTHONPATH": os.path.abspath("analysis/python")}
+    for kind, block in examples(page):
+        command = ["sh", "-ec"] if kind == "sh" else [sys.executable, "-c"]
+        if kind == "python" and re.search("(?m)^import torch$", block):
+            if not torch:
+                print(f"{page}: skipped from here on: no Python has PyTorch and h5py (set TORCH)")
+                return
+            command = [torch, "-c"]
+        run(command + [block], folder, environment)
 
 
 def main():
@@ -283,7 +327,10 @@ def main():
     check_options(programs)
     check_sources()
     check_outputs(programs, folder)
-    run_examples(programs, folder)
+    torch = find_torch()
+    for page in pages:
+        if page in ("README.md", FILES) or page.startswith("docs/"):
+            run_examples(programs, f"{folder}/examples/{page}", page, torch)
     for line in failures:
         print(line)
     sys.exit(f"{len(failures)} names or links are missing" if failures else 0)
