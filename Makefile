@@ -82,7 +82,7 @@ compile   = @echo '  compile  $<' && mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN)
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @echo '  link     $@' && mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall wheel bench run-benches instructions bench-peers bench-answers sanitize lto threads nightly coverage lint format clean
+.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs site study further install uninstall wheel bench run-benches instructions bench-peers bench-answers sanitize lto threads nightly coverage lint format clean
 .SECONDARY:
 all: ## compile the programs (set-up first: make deps)
 	+@$(build) programs
@@ -155,6 +155,17 @@ check: programs ## run the tests of one name or folder: make check T=lanczos
 # The tables of the READMEs, from those of the code.
 docs: $(BUILD)/tests/docs/test_docs $(programs) ## write the READMEs' tables from the code
 	@KS_DOCS=write KS_BIN=$(BUILD)/bin $<
+# The pages as they are in this tree. Python-Markdown ends a list at a comment only if lines are empty around it, a
+# website has no listings of folders, and Debian's mkdocs asks for jQuery by another name than it has.
+site: ## build the website of all pages, build/site (needs mkdocs)
+	@rm -rf build/pages && mkdir -p build/pages
+	@git ls-files --cached --others --exclude-standard | xargs cp --parents -t build/pages
+	@find build/pages -name '*.md' -exec sed -i 's/^<!-- .* -->$$/\n&\n/' {} +
+	@find build/pages -type d | while read -r folder; do [ -e "$$folder/README.md" ] || (cd "$$folder" && \
+	    ls | sed 's|.*|<li><a href="&">&</a>|; 1i <!DOCTYPE html><meta charset="utf-8"><ul>' >../listing && mv ../listing index.html); done
+	@mkdir build/pages/js && cp /usr/share/javascript/jquery/jquery.min.js build/pages/js/jquery-3.6.0.min.js
+	@mkdocs build --quiet
+	@echo 'build/site/index.html'
 study: deps ## set up, compile, then run the study STUDY: trainings, spectra, plots and report
 	+@$(build) programs
 	$(BUILD)/bin/kappascope study $(STUDY)
