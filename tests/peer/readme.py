@@ -3,7 +3,7 @@
 PROGRAMS is build/bin; FOLDER is an empty folder for the files of a small study. Five checks:
 
 - every relative link in a Markdown file leads to a file and to a heading in it, and files and
-  functions that are named exist;
+  functions that are named exist; docs/README.md and mkdocs.yml name every page of docs;
 - every option that --help prints, every setting and every task is named on its page;
 - so is every dataset, attribute, JSON key and CSV column of the files that the programs write,
   and every layer, loss, key of [study], shipped study, plot and comparison;
@@ -111,6 +111,18 @@ def check_functions(pages):
         for name in sorted(set(re.findall(r"`((?:ks|net|loss)_[a-z_0-9]+)`", read(page)))):
             if subprocess.run(["git", "grep", "-qw", name, "--", "*.c"], check=False).returncode:
                 fail(f"{page}: {name}: no such name in the sources")
+
+
+def check_lists(pages):
+    """Every page of docs is in its list, and every page that the website's navigation has exists."""
+    for page in pages:
+        if page.startswith("docs/") and page != "docs/README.md":
+            for where, name in (("docs/README.md", f"({page[5:]})"), ("mkdocs.yml", f" {page}\n")):
+                if name not in read(where):
+                    fail(f"{where}: {page} is not named")
+    for page in re.findall(r": (\S+\.md)\n", read("mkdocs.yml")):
+        if page not in pages:
+            fail(f"mkdocs.yml: {page}: no such page")
 
 
 def check_version():
@@ -322,6 +334,7 @@ def main():
     pages = run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]).split()
     check_links(pages)
     check_paths(pages)
+    check_lists(pages)
     check_version()
     check_functions(pages)
     check_options(programs)
