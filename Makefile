@@ -158,6 +158,7 @@ docs: $(BUILD)/tests/docs/test_docs $(programs) ## write the READMEs' tables fro
 # The pages as they are in this tree. Python-Markdown ends a list at a comment only if lines are empty around it, a
 # website has no listings of folders, and Debian's mkdocs asks for jQuery by another name than it has.
 site: ## build the website of all pages, build/site (needs mkdocs)
+	@command -v mkdocs >/dev/null || { echo 'mkdocs is missing: apt-get install mkdocs' >&2; exit 1; }
 	@rm -rf build/pages && mkdir -p build/pages
 	@git ls-files --cached --others --exclude-standard | xargs cp --parents -t build/pages
 	@find build/pages -name '*.md' -exec sed -i 's/^<!-- .* -->$$/\n&\n/' {} +
@@ -165,7 +166,7 @@ site: ## build the website of all pages, build/site (needs mkdocs)
 	    ls | sed 's|.*|<li><a href="&">&</a>|; 1i <!DOCTYPE html><meta charset="utf-8"><ul>' >../listing && mv ../listing index.html); done
 	@mkdir build/pages/js && cp /usr/share/javascript/jquery/jquery.min.js build/pages/js/jquery-3.6.0.min.js
 	@mkdocs build --quiet
-	@echo 'build/site/index.html'
+	@echo 'build/site/index.html; with search: python3 -m http.server --directory build/site'
 study: deps ## set up, compile, then run the study STUDY: trainings, spectra, plots and report
 	+@$(build) programs
 	$(BUILD)/bin/kappascope study $(STUDY)
