@@ -1,8 +1,8 @@
 #!/bin/sh
 # Usage: tests/peer/readme.sh
 #
-# Checks the documentation against the programs: readme.py. Runs a small study for it, in
-# BUILD/peer/readme. Uses the installed h5py (python3-h5py), or makes a Python environment for it
+# Checks the documentation against the programs: readme.py. Runs a small study for it, and the
+# commands of its pages, in BUILD/peer/readme. Uses the installed h5py (python3-h5py), or makes a Python environment for it
 # under BUILD/peer, as h5py.sh does.
 set -eu
 cd "$(dirname "$0")/../.."
