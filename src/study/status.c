@@ -33,17 +33,21 @@ static ks_status try_all(struct ks_forecast *f, size_t *tried)
     return KS_OK;
 }
 
-static void print_sources(const struct ks_forecast *f, size_t tried, FILE *out)
+/* Lines of at most 100 characters that begin with `margin`. */
+static void print_sources(const struct ks_forecast *f, size_t tried, const char *margin, FILE *out)
 {
-    fprintf(out, "an estimate, from ");
-    if (f->n_runs + f->n_spectra > 0)
-        fprintf(out, "what is done in this folder (trainings: %zu, spectra: %zu)%s", f->n_runs,
-                f->n_spectra, tried > 0 ? " and " : "\n");
+    const bool recorded = f->n_runs + f->n_spectra > 0;
+
+    fprintf(out, "%san estimate, from ", margin);
+    if (recorded)
+        fprintf(out, "what is done in this folder (trainings: %zu, spectra: %zu)\n", f->n_runs,
+                f->n_spectra);
     if (tried > 0)
         fprintf(out,
-                "steps and products measured now for %zu architecture%s, in one thread, "
-                "without certificates, reading and writing\n",
-                tried, tried == 1 ? "" : "s");
+                "%s%ssteps and products measured now for %zu architecture%s, in one thread\n"
+                "%s(certificates, reading and writing come on top)\n",
+                recorded ? margin : "", recorded ? "and " : "", tried, tried == 1 ? "" : "s",
+                margin);
 }
 
 static void print_time(const struct ks_study_view *view, const struct ks_forecast *f, size_t tried,
@@ -68,8 +72,7 @@ static void print_time(const struct ks_study_view *view, const struct ks_forecas
     if (view->jobs > 1)
         fprintf(out, "#   with %zu jobs at a time on as many processors: %s %s\n", view->jobs,
                 range ? "at most" : "about", all);
-    fprintf(out, "#   ");
-    print_sources(f, tried, out);
+    print_sources(f, tried, "#   ", out);
 }
 
 static void print_bytes(double bytes, const char *what, FILE *out)
@@ -210,9 +213,9 @@ static void print_time_left(const struct ks_study_view *view, const struct ks_fo
         printf("time left: not known\n");
     else if (undone > 0) {
         ks_print_duration(left.all, duration);
-        printf("time left: about %s with %zu job%s at a time, ", duration, jobs,
+        printf("time left: about %s with %zu job%s at a time\n", duration, jobs,
                jobs == 1 ? "" : "s");
-        print_sources(f, tried, stdout);
+        print_sources(f, tried, "  ", stdout);
     }
 }
 
@@ -225,7 +228,7 @@ ks_status ks_study_print_status(const struct ks_study_view *view)
 
     read_queue(view, &queue);
     KS_TRY(ks_forecast_read(view->graph, view->dir, &f));
-    if (try_all(&f, &tried) != KS_OK)
+    if (view->jobs > 0 && try_all(&f, &tried) != KS_OK)
         ks_say("note: the time left is not known: %s", ks_error_text());
     for (size_t n = 0; n < view->graph->n_runs; n++)
         print_run(view, &f, &queue, n, &sums);

@@ -23,8 +23,8 @@ struct ks_study_view {
 };
 
 /* Prints a line per run, with its task in Slurm's queue if it has one, the sums, and the time left:
- * an estimate from the paces that the folder's files recorded and from trials, or "not known". If
- * squeue or a trial fails, a line on standard error says so. */
+ * an estimate from the paces that the folder's files recorded and, if `jobs` is known, from trials
+ * of this machine, or "not known". If squeue or a trial fails, a line on standard error says so. */
 ks_status ks_study_print_status(const struct ks_study_view *view);
 
 /* Prints the remaining work, the time and the disk space for it as comments of a shell script.

@@ -131,9 +131,9 @@ TEST_IN_FOLDER(test_study_program_writes_nothing)
     }
     says("--dry-run --quiet", 0, "--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);
-    says("--status", 0, "dog-trot/bn+wn+ce/seed3", 8);
-    assert_said("checkpoints  0/4  spectra  0/4  waiting, about ", 8);
-    assert_said("an estimate, from steps and products measured now for 2 architectures, ", 8);
+    says("--status", 0, "dog-trot/bn+wn+ce/seed3", 10);
+    assert_said("checkpoints  0/4  spectra  0/4  waiting, about ", 10);
+    assert_said("an estimate, from steps and products measured now for 2 architectures, ", 10);
     assert_false(exists("out"));
     run_says("kappascope-study", "no-such-study", 2,
              "no-such-study: neither a file nor the name of a shipped study", 1);
@@ -172,8 +172,8 @@ TEST_IN_FOLDER(test_slurm_queue)
     write_text("some.study", GOOD);
     write_text("out/folder/study.study", GOOD);
     write_text("out/folder/slurm/task.sh", "");
-    says("--status", 0, "waiting, train 12_1 RUNNING on node7", 9);
-    assert_said("\nSlurm: 1 tasks are running, 1 are waiting\n", 9);
+    says("--status", 0, "waiting, train 12_1 RUNNING on node7", 11);
+    assert_said("\nSlurm: 1 tasks are running, 1 are waiting\n", 11);
     setenv("MAKE", "/bin/false", 1);
     write_text("bin/sbatch", "#!/bin/sh\nexit 1\n");
     assert_int_equal(chmod(scratch("bin/sbatch"), 0755), 0);
@@ -186,7 +186,7 @@ TEST_IN_FOLDER(test_slurm_queue)
     run_study("--status", 0); /* the runs of another study may have other numbers */
     assert_int_equal(count(file_text("said"), "node7"), 0);
     write_text("bin/squeue", "#!/bin/sh\necho no controller\nexit 1\n");
-    says("--status", 0, "note: squeue failed: no controller\n", 9);
+    says("--status", 0, "note: squeue failed: no controller\n", 11);
 }
 
 TEST_IN_FOLDER(test_folder_of_another_study)
@@ -219,7 +219,7 @@ TEST_IN_FOLDER(test_folder_of_a_smaller_study)
     for (size_t i = 0; i < sizeof fewer / sizeof *fewer; i++) {
         write_text("out/folder/study.study", changed(fewer[i][0], fewer[i][1]));
         write_text("some.study", GOOD);
-        says("--status", 0, "6 runs: 0 of 24 checkpoints, 0 of 24 spectra\n", 8);
+        says("--status", 0, "6 runs: 0 of 24 checkpoints, 0 of 24 spectra\n", 10);
         write_text("out/folder/study.study", GOOD);
         write_text("some.study", changed(fewer[i][0], fewer[i][1]));
         run_study("--status", fewer[i][2] ? 2 : 0);
@@ -282,12 +282,12 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
         write_spectrum_at(text_of("out/folder/runs/dog-trot/dense+mse/seed1/%s", spectra[i]),
                           &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     copy_file(scratch("out/folder/study.study"), scratch("some.study"));
-    says("--status", 0, "3 of 72 spectra", 8);
+    says("--status", 0, "3 of 72 spectra", 10);
     write_text("some.study",
                text_of("%s[analyze c]\n[analyze b]\norder = 4\n[analyze a]\norder = 5\n", GOOD));
     says("--status", 0,
-         "the options of [analyze a] have changed: all its spectra would be computed again\n", 9);
-    assert_said("2 of 96 spectra", 9);
+         "the options of [analyze a] have changed: all its spectra would be computed again\n", 11);
+    assert_said("2 of 96 spectra", 11);
     run_study("--dry-run --quiet", 0);
     assert_int_equal(count(file_text("said"), "rm -f -- runs/"), 2);
     assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.a.spectrum.h5\n", 0);
@@ -307,7 +307,7 @@ TEST_IN_FOLDER(test_resume_option)
     write_text("out/folder/study.study", changed("gamma", "threads = 7\ngamma"));
     says("--status", 2, "differs from", 1);
     assert_said("in 'threads' (--resume=any accepts that)", 1);
-    says("--resume=any --status", 0, "0 of 24 checkpoints", 8);
+    says("--resume=any --status", 0, "0 of 24 checkpoints", 10);
 }
 
 /* Jobs at a time share the memory, so their number is at most the number of jobs. */

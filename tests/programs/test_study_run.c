@@ -85,9 +85,9 @@ TEST_IN_FOLDER(test_stages)
     says("staged", "--status", "checkpoints  2/2  spectra  4/4  stopped at step 300\n", 2);
     set_study("staged", "", "0", "stop = 500\n");
     says("staged", "--status",
-         "checkpoints  2/3  spectra  4/6  stopped at step 300, will go on, about ", 3);
-    assert_said("\ntime left: about ", 3);
-    assert_said("from what is done in this folder (trainings: 1, spectra: 4)\n", 3);
+         "checkpoints  2/3  spectra  4/6  stopped at step 300, will go on, about ", 4);
+    assert_said("\ntime left: about ", 4);
+    assert_said("from what is done in this folder (trainings: 1, spectra: 4)\n", 4);
     says("staged", "", "to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
     set_study("staged", " ln+mse", "1 0", "");
     assert_int_equal(run_study("staged", ""), 0);
@@ -327,15 +327,15 @@ TEST_IN_FOLDER(test_damaged_spectra)
                             scratch(file[1])),
                      0);
     set_sha(file[2], zeros, sha);
-    says("s", "--status", "2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 7);
-    assert_said("seed: expected 0, found 1: this spectrum has to be computed again\n", 7);
-    assert_said("found 000000000000...: this spectrum has to be computed again\n", 7);
+    says("s", "--status", "2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 8);
+    assert_said("seed: expected 0, found 1: this spectrum has to be computed again\n", 8);
+    assert_said("found 000000000000...: this spectrum has to be computed again\n", 8);
     assert_int_equal(run_here("kappascope-analyze",
                               text_of("--order 8 --weight-decay 2 %s",
                                       scratch(run_file("s", "bn+ce/seed1", steps[0], ".h5")))),
                      0);
-    says("s", "--status", "2 runs: 4 of 4 checkpoints, 3 of 8 spectra", 8);
-    assert_said("expected weight-decay=0, found weight-decay=2: this spectrum has to be", 8);
+    says("s", "--status", "2 runs: 4 of 4 checkpoints, 3 of 8 spectra", 9);
+    assert_said("expected weight-decay=0, found weight-decay=2: this spectrum has to be", 9);
     assert_string_equal(file_text("s/tables/summary.csv"), table);
     says("s", "", "to do: 0 x train, 5 x analyze (5 of 10 jobs are done)", 0);
     assert_string_equal(file_text("s/tables/summary.csv"), table);
