@@ -14,7 +14,7 @@ import re
 import sys
 
 STUDIES = ("trot-small", "trot", "small", "reference")
-KEPT = ("env", "architecture", "seed", "env_step", "loss", "return_mean")
+KEPT = ("env", "architecture", "seed", "env_step", "update", "loss", "return_mean")
 # The numbers of minibatches stand in the studies' files.
 MINIBATCHES = re.compile(r"^(?:analysis_minibatches|batches) *= *(\d+)", re.MULTILINE)
 ENDS = tuple(f"{name}_{end}" for name in ("directions_1e2", "kappa_q99") for end in ("lower", "upper"))

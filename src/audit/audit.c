@@ -67,6 +67,7 @@ static unsigned find_parts(const struct ks_arch_f64 *arch)
 static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_summary *f)
 {
     const struct ks_attribute *step = ks_attribute_find(&c->attributes, "env_step");
+    const struct ks_attribute *update = ks_attribute_find(&c->attributes, "update");
     const char *env = ks_attribute_text(&c->attributes, "env");
     const struct ks_references *p = &c->references;
     const size_t n = c->minibatches;
@@ -86,6 +87,7 @@ static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_sum
     f->references = (size_t)(p->output.value != NULL) + (p->loss.value != NULL) +
                     (p->gradient_norm.value != NULL);
     f->env_step = step && step->type == KS_ATTRIBUTE_INTEGER ? (double)step->integer : NAN;
+    f->untrained = update && update->type == KS_ATTRIBUTE_INTEGER && update->integer == 0;
     KS(loss_name)(&c->critic.arch->loss, sizeof f->loss, f->loss);
     f->parts = find_parts(c->critic.arch) |
                (strcmp(f->loss, "mse") == 0 ? KS_PART_SQUARED_ERROR : 0);

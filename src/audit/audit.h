@@ -69,6 +69,7 @@ struct ks_audit_summary {
     char loss[64];     /* "ce"; "mse+quantile" for two heads                            */
     char env[64];      /* "" if the file does not say                                   */
     double env_step;   /* NaN if the file does not say                                  */
+    bool untrained;    /* it was written at the first update, as the file says          */
     char digest[KS_SHA256_TEXT];          /* of the file                              */
     unsigned char batch[KS_SHA256_BYTES]; /* of the analyzed inputs, targets, weights */
     size_t tried;                         /* minibatches tried for dead units         */

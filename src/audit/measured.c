@@ -92,68 +92,77 @@ static void add_seed(const struct ks_csv *csv, size_t row, struct ks_measured_cr
     c->seeds++;
 }
 
-/* Tables of a study have rows of several analyses, the shipped table of the standard one alone. */
-static bool is_standard(const struct ks_csv *csv, size_t row)
+/* Whether a row is of the standard analysis, as all rows of the shipped table are, and of a critic
+ * at its first update or not; a table may not tell. */
+static bool is_standard(const struct ks_csv *csv, size_t row, bool untrained)
 {
     const char *analysis = ks_csv_text(csv, row, "analysis");
+    const double update = ks_csv_value(csv, row, "update");
 
-    return strcmp(analysis, "-") == 0 || strcmp(analysis, KS_STUDY_STANDARD) == 0;
+    return (isnan(update) || (update == 0) == untrained) &&
+           (strcmp(analysis, "-") == 0 || strcmp(analysis, KS_STUDY_STANDARD) == 0);
 }
 
-static bool is_of(const struct ks_csv *csv, size_t a, size_t b)
+static bool is_of(const struct ks_csv *csv, size_t a, size_t b, bool untrained)
 {
-    return is_standard(csv, a) &&
+    return is_standard(csv, a, untrained) &&
            strcmp(ks_csv_text(csv, a, "architecture"), ks_csv_text(csv, b, "architecture")) == 0 &&
            strcmp(ks_csv_text(csv, a, "study"), ks_csv_text(csv, b, "study")) == 0;
 }
 
 /* The step, of those of this row's architecture, that is nearest to `step`, or the last one. */
-static double nearest_step(const struct ks_csv *csv, size_t row, double step)
+static double nearest_step(const struct ks_csv *csv, size_t row, double step, bool untrained)
 {
     double best = NAN;
 
     for (size_t i = row; i < csv->rows; i++) {
         const double one = ks_csv_value(csv, i, "env_step");
 
-        if (is_of(csv, i, row) && (isnan(best) || (isnan(step) && one > best) ||
-                                   ks_step_distance(one, step) < ks_step_distance(best, step)))
+        if (is_of(csv, i, row, untrained) &&
+            (isnan(best) || (isnan(step) && one > best) ||
+             ks_step_distance(one, step) < ks_step_distance(best, step)))
             best = one;
     }
     return best;
 }
 
 static struct ks_measured_critic gather(const struct ks_csv *csv, size_t row, const char *study,
-                                        double step)
+                                        double step, bool untrained)
 {
     struct ks_measured_critic c = {.study = study ? study : ks_csv_text(csv, row, "study"),
                                    .env = ks_csv_text(csv, row, "env"),
                                    .name = ks_csv_text(csv, row, "architecture"),
                                    .loss = loss_of(csv, row),
                                    .minibatches = ks_csv_value(csv, row, "minibatches"),
-                                   .step = nearest_step(csv, row, step)};
+                                   .step = nearest_step(csv, row, step, untrained)};
 
     for (size_t i = row; i < csv->rows; i++)
-        if (is_of(csv, i, row) && ks_csv_value(csv, i, "env_step") == c.step)
+        if (is_of(csv, i, row, untrained) && ks_csv_value(csv, i, "env_step") == c.step)
             add_seed(csv, i, &c);
     return c;
 }
 
-static bool is_first(const struct ks_csv *csv, size_t row)
+static bool is_first(const struct ks_csv *csv, size_t row, bool untrained)
 {
     for (size_t i = 0; i < row; i++)
-        if (is_of(csv, i, row))
+        if (is_of(csv, i, row, untrained))
             return false;
-    return is_standard(csv, row);
+    return is_standard(csv, row, untrained);
 }
 
-ks_status ks_measured_read(const char *path, const char *study, double step, struct ks_measured *m)
+ks_status ks_measured_read(const char *path, const char *study, double step, bool untrained,
+                           struct ks_measured *m)
 {
     *m = (struct ks_measured){.n = 0};
     KS_TRY(ks_csv_read(path, false, &m->csv));
     KS_TRY(ks_alloc(m->csv->rows, sizeof *m->critic, &m->critic));
     for (size_t i = 0; i < m->csv->rows; i++)
-        if (is_first(m->csv, i))
-            m->critic[m->n++] = gather(m->csv, i, study, step);
+        if (is_first(m->csv, i, untrained))
+            m->critic[m->n++] = gather(m->csv, i, study, step, untrained);
+    if (m->n == 0 && untrained) {
+        ks_measured_clear(m);
+        return ks_measured_read(path, study, step, false, m);
+    }
     return m->n > 0
                ? KS_OK
                : ks_fail(KS_FORMAT, "%s: expected rows of the analysis standard, found none", path);

@@ -3,6 +3,7 @@
 #ifndef KS_AUDIT_MEASURED_H
 #define KS_AUDIT_MEASURED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"
@@ -49,9 +50,10 @@ struct ks_measured {
 
 /* Reads plots/gallery/critics.csv, or FOLDER/checkpoints.csv of a study that is called `study`; of
  * each architecture takes the step whose ratio to `step` is nearest to 1, the last one if `step` is
- * NaN. Fails as ks_csv_read does; KS_FORMAT if it has no critic. The caller ends with
+ * NaN. `untrained`: of critics at their first update, if the table has some; otherwise these are
+ * left out. Fails as ks_csv_read does; KS_FORMAT if it has no critic. The caller ends with
  * ks_measured_clear, also after a failure. */
-ks_status ks_measured_read(const char *path, const char *study, double step,
+ks_status ks_measured_read(const char *path, const char *study, double step, bool untrained,
                            struct ks_measured *measured);
 void ks_measured_clear(struct ks_measured *measured);
 

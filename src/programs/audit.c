@@ -221,8 +221,9 @@ static ks_status describe(struct job *job, const struct ks_audit *audit, struct 
 {
     KS_CLEARED_BY(ks_measured_clear) struct ks_measured measured = {.n = 0}, trained = {.n = 0};
 
-    KS_TRY(ks_measured_read(job->table, job->study, audit->summary.env_step, &measured));
-    KS_TRY(ks_measured_read(job->table, job->study, NAN, &trained));
+    KS_TRY(ks_measured_read(job->table, job->study, audit->summary.env_step,
+                            audit->summary.untrained, &measured));
+    KS_TRY(ks_measured_read(job->table, job->study, NAN, false, &trained));
     ks_document_add(d, KS_BLOCK_SECTION, "%s", audit->path);
     ks_audit_answer(audit, &measured, &trained, d);
     if (job->other)

@@ -45,6 +45,27 @@ static const char TABLE[] =
     "one,toy,bn+mse,0,5000,30,5,6,70,-,300\n"
     "two,toy,bn+mse,0,1000,40,1,2,3,4,500\n";
 
+/* A critic at its first update is compared with such critics, any other one with the others. */
+TEST(test_first_update)
+{
+    static const char table[] = "study,env,architecture,seed,env_step,update,directions_1e2_lower,"
+                                "directions_1e2_upper,kappa_q99_lower,kappa_q99_upper\n"
+                                "one,toy,bn+mse,0,1000,0,5000,6000,5,6\n"
+                                "one,toy,bn+mse,0,5000,400,50,60,70,80\n"
+                                "two,toy,bn+mse,0,5000,400,5,6,70,80\n";
+    struct ks_measured m;
+
+    write_bytes(scratch("critics.csv"), table, strlen(table));
+    assert_ok(ks_measured_read(scratch("critics.csv"), NULL, 1000, false, &m));
+    assert_int_equal(m.n, 2);
+    assert_close(m.critic[0].step, 5000, 0);
+    ks_measured_clear(&m);
+    assert_ok(ks_measured_read(scratch("critics.csv"), NULL, 5000, true, &m));
+    assert_int_equal(m.n, 1);
+    assert_close(m.critic[0].step, 1000, 0);
+    ks_measured_clear(&m);
+}
+
 /* Seeds of one study at one step are gathered, and the nearest step is taken. */
 TEST(test_reading)
 {
@@ -60,7 +81,7 @@ TEST(test_reading)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ks_measured m;
 
-        assert_ok(ks_measured_read(scratch("critics.csv"), NULL, cases[i].step, &m));
+        assert_ok(ks_measured_read(scratch("critics.csv"), NULL, cases[i].step, false, &m));
         assert_int_equal(m.n, 2);
         assert_string_equal(m.critic[0].study, "one");
         assert_string_equal(m.critic[0].loss, "mse"); /* by its name */

@@ -34,7 +34,7 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     write_study(MINIMAL);
     study_says("--status",
                "toy/a/seed0                               checkpoints  3/3  spectra  0/3  "
-               "trained elsewhere\n");
+               "trained elsewhere, about ");
     assert_said("4 runs: 12 of 12 checkpoints, 0 of 12 spectra\n", 0);
     study_says("--dry-run", "# to do: 0 of 0 trainings, 12 of 12 spectra\n");
     assert_said(" analyzed.study\n", 0);
