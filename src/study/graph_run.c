@@ -17,6 +17,7 @@
 #include "statistics/statistics.h"
 #include "study/status.h"
 
+enum { NAMED = 4 };                    /* running jobs that a line of progress names */
 enum { LINE = 4096, TICK = 1000 };     /* bytes; milliseconds between looks at the progress */
 static const double FORECAST_AGE = 10; /* seconds after which records are read again */
 
@@ -137,9 +138,8 @@ static void print_left(struct work *work, FILE *out)
 static ks_status print_progress(struct work *work)
 {
     KS_OWNED char *text = NULL;
-    const char *before = ";";
     char clock[32];
-    size_t size;
+    size_t size, running = 0;
     FILE *out = open_memstream(&text, &size);
 
     if (!out)
@@ -148,11 +148,12 @@ static ks_status print_progress(struct work *work)
     fprintf(out, "%zu of %zu jobs, %s so far", work->done, work->all, clock);
     print_left(work, out);
     for (size_t i = 0; i < work->graph->n_jobs; i++)
-        if (work->graph->job[i].runs) {
+        if (work->graph->job[i].runs && running++ < NAMED) {
             print_clock(ks_seconds() - work->graph->job[i].since, clock);
-            fprintf(out, "%s %s (%s)", before, work->graph->job[i].label, clock);
-            before = ",";
+            fprintf(out, "%s %s (%s)", running > 1 ? "," : ";", work->graph->job[i].label, clock);
         }
+    if (running > NAMED)
+        fprintf(out, " and %zu more", running - NAMED);
     KS_TRY(ks_stream_close(out));
     ks_progress_line_print(&work->line, text);
     return KS_OK;
