@@ -158,7 +158,8 @@ docs: $(BUILD)/tests/docs/test_docs $(programs) ## write the READMEs' tables fro
 # The pages as they are in this tree. Python-Markdown ends a list at a comment only if lines are empty around it, a
 # website has no listings of folders, and Debian's mkdocs asks for jQuery by another name than it has.
 site: ## build the website of all pages, build/site (needs mkdocs)
-	@command -v mkdocs >/dev/null || { echo 'mkdocs is missing: apt-get install mkdocs' >&2; exit 1; }
+	@command -v mkdocs >/dev/null && [ -e /usr/share/javascript/jquery/jquery.min.js ] || \
+	    { echo 'missing: apt-get install mkdocs libjs-jquery' >&2; exit 1; }
 	@rm -rf build/pages && mkdir -p build/pages
 	@git ls-files --cached --others --exclude-standard | xargs cp --parents -t build/pages
 	@find build/pages -name '*.md' -exec sed -i 's/^<!-- .* -->$$/\n&\n/' {} +

@@ -60,17 +60,18 @@ static const char *grade(const struct standing *s)
 
 static void add_standing(const struct ks_audit *a, const struct standing *s, struct ks_document *d)
 {
-    if (ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN]))
+    if (ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN])) {
         ks_document_add(d, KS_BLOCK_TEXT, "There is no answer, because the Hessian is zero.");
-    else
-        ks_document_add(d, KS_BLOCK_TEXT,
-                        "%s: of %zu critics that were measured%s this one is better conditioned "
-                        "than %zu and worse than %zu; %zu undecided.",
-                        grade(s), s->of,
-                        s->same_stage                ? " at about the same step,"
-                        : isnan(a->summary.env_step) ? " at the end of their training,"
-                                                     : ", each at the step nearest to this one's,",
-                        s->count[KS_BETTER], s->count[KS_WORSE], s->count[KS_UNDECIDED]);
+        return;
+    }
+    ks_document_add(d, KS_BLOCK_TEXT,
+                    "%s: of %zu critics that were measured%s this one is better conditioned "
+                    "than %zu and worse than %zu; %zu undecided.",
+                    grade(s), s->of,
+                    s->same_stage                ? " at about the same step,"
+                    : isnan(a->summary.env_step) ? " at the end of their training,"
+                                                 : ", each at the step nearest to this one's,",
+                    s->count[KS_BETTER], s->count[KS_WORSE], s->count[KS_UNDECIDED]);
     if (s->same_task > 0 && s->same_task < s->of)
         ks_document_more(d,
                          " Of the %zu on %s, too, it is better than %zu and worse than %zu; %zu "

@@ -156,13 +156,10 @@ ks_status ks_measured_read(const char *path, const char *study, double step, boo
     *m = (struct ks_measured){.n = 0};
     KS_TRY(ks_csv_read(path, false, &m->csv));
     KS_TRY(ks_alloc(m->csv->rows, sizeof *m->critic, &m->critic));
-    for (size_t i = 0; i < m->csv->rows; i++)
-        if (is_first(m->csv, i, untrained))
-            m->critic[m->n++] = gather(m->csv, i, study, step, untrained);
-    if (m->n == 0 && untrained) {
-        ks_measured_clear(m);
-        return ks_measured_read(path, study, step, false, m);
-    }
+    for (int turn = 0; turn < 2 && m->n == 0; turn++, untrained = !untrained)
+        for (size_t i = 0; i < m->csv->rows; i++)
+            if (is_first(m->csv, i, untrained))
+                m->critic[m->n++] = gather(m->csv, i, study, step, untrained);
     return m->n > 0
                ? KS_OK
                : ks_fail(KS_FORMAT, "%s: expected rows of the analysis standard, found none", path);

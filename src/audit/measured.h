@@ -50,9 +50,9 @@ struct ks_measured {
 
 /* Reads plots/gallery/critics.csv, or FOLDER/checkpoints.csv of a study that is called `study`; of
  * each architecture takes the step whose ratio to `step` is nearest to 1, the last one if `step` is
- * NaN. `untrained`: of critics at their first update, if the table has some; otherwise these are
- * left out. Fails as ks_csv_read does; KS_FORMAT if it has no critic. The caller ends with
- * ks_measured_clear, also after a failure. */
+ * NaN. `untrained`: of critics at their first update, otherwise of the
+ * others, unless the table has only one kind. Fails as ks_csv_read does; KS_FORMAT if it has no
+ * critic. The caller ends with ks_measured_clear, also after a failure. */
 ks_status ks_measured_read(const char *path, const char *study, double step, bool untrained,
                            struct ks_measured *measured);
 void ks_measured_clear(struct ks_measured *measured);

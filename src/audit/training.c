@@ -9,21 +9,23 @@
 #include "core/process.h"
 #include "io/file.h"
 
-/* Some thousand steps take minutes with these settings. The sizes of a described critic and of a
+/* Some thousand steps take minutes with these settings. The runs are planned for TIMES as many, so
+ * that they can go on. The sizes of a described critic and of a
  * system are their own; one of the twelve architectures is as narrow as both actors (NARROW). */
 static const char STUDY[] =
-    "; Written by kappascope audit --train. To continue, raise `steps` or add seeds, and run\n"
+    "; Written by kappascope audit --train. To continue, raise `stop` or add seeds, and run\n"
     "; kappascope study on this folder.\n"
     "[study]\n"
     "env = %s\n"
     "architectures = %s\n"
     "seeds = 0\n"
     "steps = %zu\n"
+    "stop = %zu\n"
     "\n"
     "[train]\n"
     "random_steps = 200\n"
-    "checkpoints = 2\n"
-    "evaluations = 4\n"
+    "checkpoints = %d\n"
+    "evaluations = %d\n"
     "eval_episodes = 2\n"
     "analysis_minibatches = %d\n"
     "threads = 1\n"
@@ -34,6 +36,7 @@ static const char STUDY[] =
     "[analyze]\n"
     "order = 30\n"
     "start = gradient\n";
+enum { TIMES = 20, CHECKPOINTS = 2 * TIMES, EVALUATIONS = 4 * TIMES };
 static const char NARROW[] = "hidden = 64\n";
 
 /* *path = an absolute path, as a study's paths are relative to its file: its folder's real path and
@@ -169,7 +172,8 @@ ks_status ks_audit_train(const struct ks_audit_training *t, char **folder,
     KS_TRY(t->folder ? ks_copy_string(t->folder, folder)
                      : ks_print_string(folder, "%.*s-%.*s", (int)ks_path_stem(name, ".arch"), name,
                                        (int)ks_path_stem(task, ".so"), task));
-    KS_TRY(ks_print_string(&study, STUDY, env, arch, t->steps, KS_AUDIT_MINIBATCHES, baseline,
+    KS_TRY(ks_print_string(&study, STUDY, env, arch, TIMES * t->steps, t->steps, CHECKPOINTS,
+                           EVALUATIONS, KS_AUDIT_MINIBATCHES, baseline,
                            is_named(baseline) ? NARROW : ""));
     KS_TRY(write_study(*folder, study));
     KS_TRY(run_study(*folder, t->quiet));

@@ -81,7 +81,7 @@ install_packages() { # TABLE
     apt_get update || say "apt-get update failed; trying with the present package lists"
     # shellcheck disable=SC2086 # a list of words
     say "with what these need: $(apt-get -qq -y --print-uris --no-install-recommends install $lacking |
-        awk '{ bytes += $3 } END { printf "%d packages to download, %.0f MB", NR, bytes / 1e6 }')"
+        awk '{ bytes += $3 } END { printf "%s packages to download, %.0f MB", NR ? NR : "no", bytes / 1e6 }')"
     # shellcheck disable=SC2086 # a list of words
     apt_get install -y --no-install-recommends $lacking ||
         die "apt-get could not install$lacking (see its messages above); $how"

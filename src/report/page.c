@@ -81,10 +81,12 @@ static void add_files(void *data, struct ks_document *d)
     snprintf(folder, sizeof folder, "%s/tables", ((const struct ks_page *)data)->results->dir);
     n = scandir(folder, &list, is_table, alphasort);
     for (int i = 0; i < n; i++) {
-        ks_document_add(d, KS_BLOCK_ITEM, "<a href='tables/");
+        char address[3 * sizeof list[i]->d_name];
+        size_t size = 0;
+
         for (const unsigned char *c = (const unsigned char *)list[i]->d_name; *c; c++)
-            ks_document_more(d, strchr(PLAIN, *c) ? "%c" : "%%%02X", *c);
-        ks_document_more(d, "'>%s</a>", list[i]->d_name);
+            size += (size_t)snprintf(address + size, 4, strchr(PLAIN, *c) ? "%c" : "%%%02X", *c);
+        ks_document_add(d, KS_BLOCK_ITEM, "<a href='tables/%s'>%s</a>", address, list[i]->d_name);
         free(list[i]);
     }
     free(list);

@@ -200,6 +200,7 @@ struct ks_time_left ks_forecast_run(const struct ks_forecast *f, size_t run)
 {
     const struct ks_graph *graph = f->graph;
     const size_t a = run % graph->study->n_architectures;
+    const struct ks_paces *own = &f->own[a];
     const struct ks_graph_job *training = &graph->job[run];
     struct ks_time_left left = {0, 0, 0, 0};
 
@@ -208,11 +209,13 @@ struct ks_time_left ks_forecast_run(const struct ks_forecast *f, size_t run)
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
         if (graph->job[i].run == run && !graph->job[i].done) {
             size_t k = graph->job[i].analysis;
+            double best = f->trial[a].best[k];
             double spectrum = seconds_left(&graph->job[i],
                                            seconds_for(f, a, KS_PACE_SPECTRUM + k, 1));
 
             left.spectra += spectrum;
-            left.best_spectra += f->trial[a].best[k] > 0 ? f->trial[a].best[k] : spectrum;
+            left.best_spectra += best > 0 && own->of[KS_PACE_SPECTRUM + k].amount == 0 ? best
+                                                                                       : spectrum;
         }
     left.all = left.training + left.spectra;
     return left;

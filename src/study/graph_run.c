@@ -159,16 +159,25 @@ static ks_status print_progress(struct work *work)
     return KS_OK;
 }
 
+/* Whether this is the last checkpoint of its run with a spectrum of the first analysis. */
+static bool is_last(const struct ks_graph *graph, const struct ks_graph_job *job)
+{
+    for (const struct ks_graph_job *i = job + 1; i < graph->job + graph->n_jobs; i++)
+        if (i->run == job->run && i->analysis == 0)
+            return false;
+    return true;
+}
+
 /* Numbers of the first spectrum, and of each run's last one. */
 static void print_numbers(struct work *work, const struct ks_graph_job *job)
 {
     static const enum ks_statistic_id shown[] = {KS_STAT_KAPPA_EFFECTIVE_BOUND,
                                                  KS_STAT_DIRECTIONS_1E2, KS_STAT_LAMBDA_MAX};
-    const bool is_last = job->checkpoint + 1 == work->graph->study->n_checkpoints;
     KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *s = NULL;
     char path[KS_PATH], text[3][KS_STATISTIC_TEXT];
 
-    if (job->trains || job->analysis > 0 || (work->has_number && !is_last) || work->is_quiet ||
+    if (job->trains || job->analysis > 0 || work->is_quiet ||
+        (work->has_number && !is_last(work->graph, job)) ||
         ks_path_print(path, "%s/%s", work->dir, job->target[0]) != KS_OK ||
         ks_spectrum_read(path, &s) != KS_OK)
         return;
@@ -224,9 +233,7 @@ static void follow(struct work *work, FILE *output)
             if (!fgets(line, sizeof line, output))
                 break;
             follow_line(work, line);
-            continue;
-        }
-        if (!stopped && !work->is_quiet)
+        } else if (!stopped && !work->is_quiet)
             try_next(work);
         if (!stopped && ks_progress_line_due(&work->line))
             print_progress(work);

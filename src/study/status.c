@@ -38,6 +38,8 @@ static void print_sources(const struct ks_forecast *f, size_t tried, const char 
 {
     const bool recorded = f->n_runs + f->n_spectra > 0;
 
+    if (!recorded && tried == 0)
+        return;
     fprintf(out, "%san estimate, from ", margin);
     if (recorded)
         fprintf(out, "what is done in this folder (trainings: %zu, spectra: %zu)\n", f->n_runs,

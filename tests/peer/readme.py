@@ -317,6 +317,8 @@ def examples(page):
 
 def run_examples(programs, folder, page, torch):
     os.makedirs(folder)
+    if page in ("README.md", FILES) and not examples(page):
+        fail(f"{page}: expected examples in python or sh, found none")
     paths = os.path.abspath(programs) + os.pathsep + os.environ["PATH"]
     environment = os.environ | {"PATH": paths, "PYTHONPATH": os.path.abspath("analysis/python")}
     for kind, block in examples(page):

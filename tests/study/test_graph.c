@@ -128,7 +128,7 @@ TEST_IN_FOLDER(test_progress_on_a_terminal)
     assert_int_equal(unlockpt(terminal), 0);
     run_into(&stage, open(ptsname(terminal), O_WRONLY | O_NOCTTY));
     for (ssize_t n = 0; n >= 0; size += (size_t)n) /* fails at the end, as nobody writes any more */
-        if ((n = read(terminal, text + size, sizeof text - 1 - size)) < 0)
+        if ((n = read(terminal, text + size, sizeof text - 1 - size)) <= 0)
             break;
     close(terminal);
     text[size] = '\0';
