@@ -33,7 +33,8 @@ TEST(test_lines)
     ks_progress_start(&p, "steps", 100, false);
     assert_string_equal(report(&p, 40, 20), "steps 40/100, 2.00/s, 30 s left, a note\n");
     assert_true(p.rate > 1.9 && p.rate < 2.1);
-    assert_string_equal(report(&p, 50, 55), ""); /* the first line after ten seconds, then minutes */
+    assert_string_equal(report(&p, 50, 55),
+                        ""); /* the first line after ten seconds, then minutes */
     assert_contains(report(&p, 10, 80), "steps 40/100, 0.53/s, "); /* 2 e^(-80/60) */
     assert_contains(report(&p, 300, 80), "steps 100/100, ");
     assert_contains(report(&p, 300, 80), ", 0 s left");
