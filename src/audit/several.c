@@ -34,7 +34,7 @@ static size_t common_folders(size_t n, const struct ks_audit *a)
  * have not the same layers, or if a trace is negative, so that there are no shares. */
 static bool find_layer(const struct ks_audit *a, const struct ks_audit *b, size_t *row)
 {
-    double most = -1;
+    double most = 0;
 
     if (!ks_audit_has_shares(a) || !ks_audit_has_shares(b) || a->n_layers != b->n_layers)
         return false;
@@ -44,12 +44,12 @@ static bool find_layer(const struct ks_audit *a, const struct ks_audit *b, size_
 
         if (x->number != y->number || strcmp(x->kind, y->kind) != 0)
             return false;
-        if (difference > most) {
+        if (difference > most * (1 + 1e-6)) { /* of two layers the differences are equal */
             most = difference;
             *row = i;
         }
     }
-    return most >= 0;
+    return most > 0;
 }
 
 static void add_layer(const struct ks_audit *a, const struct ks_audit *b, size_t folders,
