@@ -7,6 +7,7 @@
 
 #include "core/line.h"
 #include "core/memory.h"
+#include "core/progress.h"
 #include "env/env.h"
 #include "io/file.h"
 
@@ -206,15 +207,25 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
     return status == KS_OK ? closed : status;
 }
 
-ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table)
+ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table,
+                        bool quiet)
 {
     KS_CLEARED_BY(ks_gnuplot_clear)
     struct ks_gnuplot gnuplot = {.dir = results->dir, .steps = results->study->end};
+    KS_CLEARED_BY(ks_progress_line_clear) struct ks_progress_line progress;
+
+    ks_progress_line_start(&progress, quiet);
 
     KS_TRY(ks_gnuplot_find(&gnuplot));
     KS_TRY(list_panels(results, table, &gnuplot.panels));
     KS_TRY(ks_folder_make("%s/figures", results->dir));
-    for (size_t i = 0; i < KS_PLOTS; i++)
+    for (size_t i = 0; i < KS_PLOTS; i++) {
+        char text[96];
+
+        snprintf(text, sizeof text, "%zu of %d plots; %s", i, KS_PLOTS, ks_plots[i].name);
+        if (ks_progress_line_due(&progress))
+            ks_progress_line_print(&progress, text);
         KS_TRY(ks_gnuplot_update(&gnuplot, ks_plots[i].name, table->drawn[i]));
+    }
     return KS_OK;
 }

@@ -57,8 +57,9 @@ void ks_panels_place(size_t n, const struct ks_study_architecture *const *archit
  * complete or not at all. Plots without data are left out, as are formats that gnuplot cannot draw
  * (without cairo all but SVG), and their old files are removed. Fails with KS_MISSING if gnuplot or
  * a script is missing, KS_RUN if gnuplot fails. The SVG stands alone, its text is text, and its
- * marks have tooltips (see below). */
-ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table);
+ * marks have tooltips (see below). Unless `quiet`, shows which plot is drawn. */
+ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table,
+                        bool quiet);
 
 /* --- gnuplot, run with a script of plots/ on the tables in a folder --- */
 

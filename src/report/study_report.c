@@ -35,7 +35,7 @@ static ks_status announce(const struct ks_results *r, const struct ks_summary_ta
 }
 
 static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table,
-                      struct ks_claims *claims)
+                      struct ks_claims *claims, bool quiet)
 {
     KS_TRY(ks_summary_table(r, resamples, table));
     KS_TRY(ks_claims_judge(r, resamples, claims));
@@ -46,7 +46,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
                        "%s: nothing to draw: no run has all its spectra and returns; the "
                        "tables contain the existing results",
                        r->dir);
-    KS_TRY(ks_plots_draw(r, table));
+    KS_TRY(ks_plots_draw(r, table, quiet));
     KS_TRY(ks_page_write(r, table));
     KS_TRY(announce(r, table));
     ks_claims_print(claims, stdout);
@@ -84,5 +84,5 @@ ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resample
         ks_say("warning: %s", results->warnings.text[i]);
     if (!quiet)
         ks_say("drawing the plots of %s", dir);
-    return plot(results, resamples, &table, &claims);
+    return plot(results, resamples, &table, &claims, quiet);
 }

@@ -141,7 +141,7 @@ TEST_IN_STUDY(test_plot_that_fails)
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/spectra.png", "old");
     assert_int_equal(unlink(scratch("tables/kappa.csv")), 0);
-    assert_fails(ks_plots_draw(o->results, &o->table), KS_RUN, "spectra.gp: gnuplot failed");
+    assert_fails(ks_plots_draw(o->results, &o->table, true), KS_RUN, "spectra.gp: gnuplot failed");
     assert_string_equal(file_text("figures/spectra.png"), "old");
     for (size_t i = 0; i < 3; i++) /* drawn before */
         for (size_t f = 0; f < 3; f++) {
@@ -170,7 +170,7 @@ TEST_IN_STUDY(test_plot_that_is_cut)
     small.rlim_cur = 5000;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    status = ks_plots_draw(o->results, &o->table);
+    status = ks_plots_draw(o->results, &o->table, true);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(status, KS_FULL);
@@ -188,7 +188,7 @@ TEST_IN_STUDY(test_data_that_goes)
     draw_nothing();
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/layers.svg", "old");
-    assert_ok(ks_plots_draw(o->results, &o->table));
+    assert_ok(ks_plots_draw(o->results, &o->table, true));
     assert_false(exists("figures/layers.svg"));
 }
 
@@ -201,11 +201,11 @@ TEST_IN_STUDY(test_gnuplot_without_cairo)
     draw_svg_alone("");
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/returns.png", "old");
-    assert_ok(ks_plots_draw(o->results, &o->table));
+    assert_ok(ks_plots_draw(o->results, &o->table, true));
     assert_true(exists("figures/returns.svg"));
     assert_false(exists("figures/returns.png") || exists("figures/returns.pdf"));
     replace_gnuplot("exit 3\n");
-    assert_fails(ks_plots_draw(o->results, &o->table), KS_RUN,
+    assert_fails(ks_plots_draw(o->results, &o->table, true), KS_RUN,
                  "gnuplot failed (exit status 3): no message");
 }
 
@@ -237,7 +237,7 @@ static void assert_drawn(void)
     draw_svg_alone("");
     o = outcome_new(0);
     assert_ok(ks_tables_write(o->results, &o->table, 0));
-    assert_ok(ks_plots_draw(o->results, &o->table));
+    assert_ok(ks_plots_draw(o->results, &o->table, true));
     check_plots(1);
 }
 

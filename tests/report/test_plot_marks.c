@@ -118,7 +118,7 @@ static void draw_with_moved(const char *of_bn, const char *of_ln)
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     set_moved("kappa", of_bn, of_ln);
     set_moved("kappa_return", of_bn, of_ln);
-    assert_ok(ks_plots_draw(o->results, &o->table));
+    assert_ok(ks_plots_draw(o->results, &o->table, true));
 }
 
 /* Values above the largest eigenvalue over the noise floor are shaded, which says nothing of
@@ -291,7 +291,7 @@ TEST_IN_STUDY(test_norms_of_older_tables)
                "param_norm_low,param_norm_high,grad_norm,grad_norm_low,grad_norm_high,"
                "effective_lr,effective_lr_low,effective_lr_high\n"
                "bn+wn+ce,bn,1,ce,4,1,-,-,2,-,-,3,-,-\nbn+wn+ce,bn,1,ce,8,2,-,-,3,-,-,4,-,-\n");
-    assert_ok(ks_plots_draw(o->results, &o->table));
+    assert_ok(ks_plots_draw(o->results, &o->table, true));
     assert_int_equal(count("norms", "Definition 1"), 0);
     assert_int_equal(count("norms", "<g><title>"), 3 * 2);
 }
