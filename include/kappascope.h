@@ -184,6 +184,11 @@ typedef int (*kappascope_product)(void *context, const double *x, double *y);
 KAPPASCOPE_API enum kappascope_status
 kappascope_operator_from_product(size_t n, kappascope_product product, void *context,
                                  struct kappascope_operator **a);
+/* The same for products that are computed in float32. `exact` computes them in float64, for the
+ * certificates; NULL: it cannot be done, and bounds are not certified. KAPPASCOPE_USAGE. */
+KAPPASCOPE_API enum kappascope_status
+kappascope_operator_from_products(size_t n, kappascope_product product, kappascope_product exact,
+                                  void *context, struct kappascope_operator **a);
 
 /* The length n of the vectors; 0 for NULL. */
 KAPPASCOPE_API size_t kappascope_operator_dimension(const struct kappascope_operator *a);
@@ -255,6 +260,33 @@ KAPPASCOPE_API enum kappascope_status kappascope_slq(struct kappascope_operator 
 /* All eigenvalues, from n products and a dense matrix; n is at most 8000. */
 KAPPASCOPE_API enum kappascope_status kappascope_exact(struct kappascope_operator *a,
                                                        struct kappascope_spectrum **spectrum);
+/* An option by the long name that kappascope-analyze has for it, without dashes ("order",
+ * "weight-decay"), and its value as on the command line; "yes" for an option without a value. */
+struct kappascope_option {
+    const char *name, *value;
+};
+/* Called in the calling thread after each product, with the number of products so far and in all,
+ * with a tolerance at most. Any value other than 0 ends the analysis with KAPPASCOPE_RUN. */
+typedef int (*kappascope_watch)(void *watcher, size_t done, size_t products);
+/* An analysis by options: those that decide how a spectrum is computed, not those that decide what
+ * kappascope-analyze writes and prints. */
+struct kappascope_request {
+    size_t options;
+    const struct kappascope_option *option; /* [options]                                       */
+    kappascope_watch watch;                 /* NULL: nobody watches                            */
+    void *watcher;                          /* its first argument                              */
+};
+/* The spectrum of the checkpoint file `path`, as kappascope-analyze with these options writes it.
+ * Fails as it does: KAPPASCOPE_USAGE: an option does not exist, or its value is out of range. */
+KAPPASCOPE_API enum kappascope_status kappascope_analyze(const char *path,
+                                                         const struct kappascope_request *request,
+                                                         struct kappascope_spectrum **spectrum);
+/* The spectrum of an operator. The options that say which operator a checkpoint has, and how its
+ * products are computed, are KAPPASCOPE_USAGE here, as they belong to the operator. */
+KAPPASCOPE_API enum kappascope_status
+kappascope_operator_analyze(struct kappascope_operator *a, const struct kappascope_request *request,
+                            struct kappascope_spectrum **spectrum);
+
 /* Spectrum files (checkpoints/README.md), as kappascope-analyze writes them. A file appears
  * complete or not at all. */
 KAPPASCOPE_API enum kappascope_status
@@ -295,9 +327,47 @@ KAPPASCOPE_API double kappascope_spectrum_certificate(const struct kappascope_sp
                                                       const char *name);
 KAPPASCOPE_API const char *
 kappascope_spectrum_certificate_name(const struct kappascope_spectrum *spectrum, size_t i);
-/* What the spectrum proves about a checkpoint's operator, in words; NULL for an operator of the
- * caller's. */
+/* What the spectrum proves about the operator, in words. */
 KAPPASCOPE_API const char *kappascope_spectrum_claim(const struct kappascope_spectrum *spectrum);
+
+/* A statistic that is shown to readers. */
+struct kappascope_statistic {
+    const char *name;
+    double value;        /* NaN: it has none, or it is not resolved                           */
+    double lower, upper; /* the ends of its interval; NaN: there is none, or it is not known   */
+    /* "bound": of an eigenvalue or a condition number; "interval"; "estimate", with or without an
+     * interval; "number": it is computed without chance; "quotient": of Ritz values, an estimate
+     * of nothing. */
+    const char *what;
+    const char *meaning; /* in a few words */
+    char text[96];       /* as it is printed, with its interval: "422.4 [398, 447]" */
+};
+/* The i-th of these statistics, the most reliable first. KAPPASCOPE_USAGE: there are no more. */
+KAPPASCOPE_API enum kappascope_status
+kappascope_spectrum_reading(const struct kappascope_spectrum *spectrum, size_t i,
+                            struct kappascope_statistic *statistic);
+/* An attribute of the file: a text, or else a number. */
+struct kappascope_attribute {
+    const char *name;
+    const char *text; /* NULL: it is a number */
+    double number;    /* NaN for a list       */
+    bool integer;     /* the number is one    */
+};
+/* The i-th attribute. KAPPASCOPE_USAGE: there are no more. */
+KAPPASCOPE_API enum kappascope_status
+kappascope_spectrum_attribute(const struct kappascope_spectrum *spectrum, size_t i,
+                              struct kappascope_attribute *attribute);
+/* A dataset of the file, by the name that it has there, such as "/ritz/value": [rows, columns], or
+ * [columns] if `rows` is 0. Where a probe took fewer steps than others its row ends in NaN. */
+struct kappascope_array {
+    const char *name;
+    size_t rows, columns;
+    const double *values; /* NULL: the spectrum does not have it */
+};
+/* The i-th dataset. KAPPASCOPE_USAGE: there are no more. */
+KAPPASCOPE_API enum kappascope_status
+kappascope_spectrum_array(const struct kappascope_spectrum *spectrum, size_t i,
+                          struct kappascope_array *array);
 
 /* The smoothed density of eigenvalues, of integral 1 by the trapezoidal rule: density [points] at
  * the eigenvalues grid [points]. The second pair is on a symmetric-log grid, which resolves every

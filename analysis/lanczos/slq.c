@@ -84,7 +84,7 @@ static void lay_out(struct ks_arena *arena, void *object)
     d->matrix = KS_TAKE(arena, d->n * d->n, double);
 }
 
-static ks_status fill(const struct ks_operator *a, void (*on_product)(void *, size_t),
+static ks_status fill(const struct ks_operator *a, ks_status (*on_product)(void *, size_t),
                       void *context, struct dense *d)
 {
     size_t n = a->n;
@@ -101,7 +101,7 @@ static ks_status fill(const struct ks_operator *a, void (*on_product)(void *, si
                                "product %zu of %zu with a unit vector holds a NaN or an infinity",
                                j + 1, n);
         if (on_product)
-            on_product(context, j + 1);
+            KS_TRY(on_product(context, j + 1));
     }
     return KS_OK;
 }
@@ -146,8 +146,9 @@ ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *
     return KS_OK;
 }
 
-ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context, size_t products),
-                   void *context, struct ks_spectrum *s)
+ks_status ks_exact(const struct ks_operator *a,
+                   ks_status (*on_product)(void *context, size_t products), void *context,
+                   struct ks_spectrum *s)
 {
     KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     size_t n = a->n;

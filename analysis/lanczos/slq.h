@@ -24,8 +24,9 @@ enum { KS_EXACT_LIMIT = 8000 }; /* a dense matrix of 512 MB, some minutes of LAP
 /* All eigenvalues, from n products and LAPACK: one probe of order n with weights 1/n and residuals
  * 0; alpha, beta and steps stay NULL. `on_product` (may be NULL) is called after each product.
  * KS_USAGE if n > KS_EXACT_LIMIT; KS_NUMBER, KS_MEMORY. */
-ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context, size_t products),
-                   void *context, struct ks_spectrum *spectrum);
+ks_status ks_exact(const struct ks_operator *a,
+                   ks_status (*on_product)(void *context, size_t products), void *context,
+                   struct ks_spectrum *spectrum);
 
 /* *error = a lower bound of |a - wide|, for the same operator in float32 and float64: the largest
  * |(a - wide) v| / |v| in twelve steps of the power iteration. Fails as the operators do. */

@@ -25,7 +25,8 @@ struct kappascope_operator {
     const struct kappascope_checkpoint *checkpoint; /* not owned; NULL: the caller's operator */
     struct ks_checkpoint data; /* a copy with the chosen targets; owns nothing */
     struct ks_spectrum_options options;
-    struct ks_pipeline p; /* with the operator p.a; p.options are `options` */
+    struct ks_pipeline p;      /* with the operator p.a; p.options are `options` */
+    struct ks_operator *exact; /* of a caller's float32 products: in float64; NULL: none. Owned */
 };
 
 struct kappascope_spectrum {
@@ -58,6 +59,13 @@ void ks_library_unlock(void);
 ks_status ks_library_range(const char *name, size_t value, size_t low, size_t high);
 /* KS_NUMBER if one of values [n] is not finite. */
 ks_status ks_library_finite(const char *name, size_t n, const double *values);
+
+/* The spectrum of the operator with its options. */
+ks_status ks_library_run(struct kappascope_operator *a, struct kappascope_spectrum **spectrum);
+/* Makes a handle of a spectrum, which it then owns; frees the spectrum if `status` is a failure,
+ * and returns it. */
+ks_status ks_library_spectrum(ks_status status, struct ks_spectrum *s,
+                              struct kappascope_spectrum **spectrum);
 
 /* KS_MEMORY if `what` takes more bytes than are free. */
 ks_status ks_library_fits(const char *what, double bytes);

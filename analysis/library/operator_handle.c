@@ -168,22 +168,43 @@ static ks_status make_callback(size_t n, kappascope_product product, void *conte
     return KS_OK;
 }
 
+/* `exact` is for products in float32; NULL: there is none. */
+static ks_status from_products(size_t n, kappascope_product product, kappascope_product exact,
+                               bool in_f32, void *context, struct kappascope_operator **a)
+{
+    KS_OWNED_BY(kappascope_operator_free) struct kappascope_operator *made = NULL;
+
+    KS_TRY(ks_library_range("n", n, 1, INT_MAX));
+    KS_TRY(ks_alloc(1, sizeof *made, &made));
+    KS_TRY(make_callback(n, product, context, &start(made)->p.a));
+    if (exact)
+        KS_TRY(make_callback(n, exact, context, &made->exact));
+    made->p.wide = made->exact;
+    made->options.products_f32 = in_f32;
+    made->p.budget.dimension = n;
+    *a = made, made = NULL;
+    return KS_OK;
+}
+
 enum kappascope_status kappascope_operator_from_product(size_t n, kappascope_product product,
                                                         void *context,
                                                         struct kappascope_operator **a)
 {
-    KS_OWNED_BY(kappascope_operator_free) struct kappascope_operator *made = NULL;
 
     KS_GIVEN(a);
     *a = NULL;
     KS_GIVEN(product);
-    KS_PUBLIC(ks_library_range("n", n, 1, INT_MAX));
-    KS_PUBLIC(ks_alloc(1, sizeof *made, &made));
-    KS_PUBLIC(make_callback(n, product, context, &start(made)->p.a));
-    made->options.products_f32 = false;
-    made->p.budget.dimension = n;
-    *a = made, made = NULL;
-    return KAPPASCOPE_OK;
+    return (enum kappascope_status)from_products(n, product, NULL, false, context, a);
+}
+
+enum kappascope_status kappascope_operator_from_products(size_t n, kappascope_product product,
+                                                         kappascope_product exact, void *context,
+                                                         struct kappascope_operator **a)
+{
+    KS_GIVEN(a);
+    *a = NULL;
+    KS_GIVEN(product);
+    return (enum kappascope_status)from_products(n, product, exact, true, context, a);
 }
 
 /* --- of both --- */
@@ -222,5 +243,6 @@ void kappascope_operator_free(struct kappascope_operator *a)
     if (!a)
         return;
     ks_pipeline_close(&a->p);
+    ks_operator_free(a->exact);
     free(a);
 }

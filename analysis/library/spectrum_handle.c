@@ -1,5 +1,6 @@
 /* Spectra, for which the library checks options and memory, and the pipeline does the rest; and a
  * single Lanczos recurrence, into the caller's arrays; and what a spectrum says. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,8 @@
 
 enum { MOST = 10000 }; /* steps, probes */
 
-/* Frees the spectrum if `status` is not KS_OK, else makes a handle of it, which then owns it. */
-static ks_status new_handle(ks_status status, struct ks_spectrum *s,
-                            struct kappascope_spectrum **spectrum)
+ks_status ks_library_spectrum(ks_status status, struct ks_spectrum *s,
+                              struct kappascope_spectrum **spectrum)
 {
     if (status == KS_OK)
         status = ks_alloc(1, sizeof **spectrum, spectrum);
@@ -47,14 +47,27 @@ static ks_status check_memory(const struct kappascope_operator *a)
                            fmax(count.earlier, count.most));
 }
 
-static ks_status run(struct kappascope_operator *a, struct kappascope_spectrum **spectrum)
+/* Certificates need products in float64, and all eigenvalues have no certificates. */
+static ks_status check_products(struct kappascope_operator *a)
 {
-    ks_status status = check_memory(a);
+    if (a->checkpoint || !a->options.products_f32)
+        return KS_OK;
+    if (a->options.exact)
+        return ks_fail(KS_USAGE, "exact: expected products in float64, found them in float32");
+    a->options.certificates = a->options.certificates && a->exact;
+    return KS_OK;
+}
 
+ks_status ks_library_run(struct kappascope_operator *a, struct kappascope_spectrum **spectrum)
+{
+    ks_status status = check_products(a);
+
+    if (status == KS_OK)
+        status = check_memory(a);
     a->p.budget.basis_f32 = a->options.basis_f32;
     if (status == KS_OK)
         status = ks_pipeline_analyze(&a->p);
-    status = new_handle(status, a->p.spectrum, spectrum);
+    status = ks_library_spectrum(status, a->p.spectrum, spectrum);
     a->p.spectrum = NULL; /* now owned by *spectrum, or freed */
     ks_pipeline_clear(&a->p);
     return status;
@@ -81,7 +94,7 @@ enum kappascope_status kappascope_slq(struct kappascope_operator *a,
     a->options.basis_f32 = options->single_basis;
     a->options.gradient_probe = options->gradient;
     a->options.certificates = options->certificates;
-    return (enum kappascope_status)run(a, spectrum);
+    return (enum kappascope_status)ks_library_run(a, spectrum);
 }
 
 enum kappascope_status kappascope_exact(struct kappascope_operator *a,
@@ -94,7 +107,7 @@ enum kappascope_status kappascope_exact(struct kappascope_operator *a,
     a->options.exact = true;
     a->options.seed = 0;
     a->options.basis_f32 = a->options.gradient_probe = false;
-    return (enum kappascope_status)run(a, spectrum);
+    return (enum kappascope_status)ks_library_run(a, spectrum);
 }
 
 /* --- one recurrence --- */
@@ -174,7 +187,7 @@ enum kappascope_status kappascope_spectrum_read(const char *path,
     ks_library_lock();
     status = ks_spectrum_read(path, &s);
     ks_library_unlock();
-    return (enum kappascope_status)new_handle(status, s, spectrum);
+    return (enum kappascope_status)ks_library_spectrum(status, s, spectrum);
 }
 
 enum kappascope_status kappascope_spectrum_write(const struct kappascope_spectrum *spectrum,
@@ -284,5 +297,90 @@ enum kappascope_status kappascope_spectrum_density(const struct kappascope_spect
                                            .density = s->density,
                                            .symlog_grid = s->symlog_grid,
                                            .symlog_density = s->symlog_density};
+    return KAPPASCOPE_OK;
+}
+
+static const char *word_of(enum ks_statistic_kind kind)
+{
+    switch (kind) {
+    case KS_IS_EXTREME:
+    case KS_IS_BOUND:
+        return "bound";
+    case KS_IS_INTERVAL:
+    case KS_IS_RATIO:
+        return "interval";
+    case KS_IS_ESTIMATE:
+    case KS_IS_COUNT:
+    case KS_IS_SHARE:
+        return "estimate";
+    case KS_IS_QUOTIENT:
+        return "quotient";
+    default:
+        return "number";
+    }
+}
+
+static enum kappascope_status no_more(const char *what, size_t i)
+{
+    return (enum kappascope_status)ks_fail(KS_USAGE, "%s %zu: there are no more", what, i);
+}
+
+enum kappascope_status kappascope_spectrum_reading(const struct kappascope_spectrum *spectrum,
+                                                   size_t i, struct kappascope_statistic *statistic)
+{
+    const enum ks_statistic_id *id = ks_catalogue_for_readers;
+    struct ks_interval interval;
+
+    static_assert(sizeof statistic->text >= KS_STATISTIC_TEXT, "a statistic as it is printed");
+    KS_GIVEN(spectrum);
+    KS_GIVEN(statistic);
+    for (size_t k = 0; *id < KS_STATISTICS; id++)
+        if (ks_statistic_present(spectrum->s, *id) && k++ == i)
+            break;
+    if (*id == KS_STATISTICS)
+        return no_more("statistic", i);
+    interval = ks_statistic_interval(spectrum->s, *id);
+    *statistic = (struct kappascope_statistic){.name = ks_catalogue[*id].name,
+                                               .value = ks_statistic_value(spectrum->s, *id),
+                                               .lower = interval.lower,
+                                               .upper = interval.upper,
+                                               .what = word_of(ks_catalogue[*id].kind),
+                                               .meaning = ks_catalogue[*id].words};
+    ks_statistic_text(spectrum->s, *id, statistic->text);
+    return KAPPASCOPE_OK;
+}
+
+enum kappascope_status kappascope_spectrum_attribute(const struct kappascope_spectrum *spectrum,
+                                                     size_t i,
+                                                     struct kappascope_attribute *attribute)
+{
+    const struct ks_attribute *a;
+
+    KS_GIVEN(spectrum);
+    KS_GIVEN(attribute);
+    if (i >= spectrum->s->attributes.n)
+        return no_more("attribute", i);
+    a = &spectrum->s->attributes.list[i];
+    *attribute = (struct kappascope_attribute){
+        .name = a->name,
+        .text = a->type == KS_ATTRIBUTE_STRING ? a->string : NULL,
+        .number = ks_attribute_number(&spectrum->s->attributes, a->name),
+        .integer = a->type == KS_ATTRIBUTE_INTEGER};
+    return KAPPASCOPE_OK;
+}
+
+enum kappascope_status kappascope_spectrum_array(const struct kappascope_spectrum *spectrum,
+                                                 size_t i, struct kappascope_array *array)
+{
+    struct ks_spectrum_dataset dataset;
+
+    KS_GIVEN(spectrum);
+    KS_GIVEN(array);
+    if (!ks_spectrum_dataset(spectrum->s, i, &dataset))
+        return no_more("array", i);
+    *array = (struct kappascope_array){.name = dataset.name,
+                                       .rows = dataset.rows,
+                                       .columns = dataset.columns,
+                                       .values = dataset.values};
     return KAPPASCOPE_OK;
 }

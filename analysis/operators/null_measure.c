@@ -136,7 +136,7 @@ struct trial {
     double *worst;     /* [of]: the largest image of a combination */
     double *u, *image; /* [n]   */
     size_t products;
-    void (*on_product)(void *context, size_t products);
+    ks_status (*on_product)(void *context, size_t products);
     void *context;
 };
 
@@ -149,7 +149,7 @@ static ks_status try_vector(struct trial *t, double *ratio)
     ks_selection_gather(t->space->selection, t->full, t->u);
     KS_TRY(ks_operator_apply(t->a, t->u, t->image));
     if (t->on_product)
-        t->on_product(t->context, ++t->products);
+        KS_TRY(t->on_product(t->context, ++t->products));
     for (size_t i = 0; i < t->a->n; i++)
         t->image[i] -= t->space->shift * t->u[i];
     *ratio = cblas_dnrm2(n, t->image, 1) / cblas_dnrm2(n, t->u, 1);
@@ -260,7 +260,7 @@ size_t ks_null_products(const struct ks_null_space *space)
 }
 
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
-                          void (*on_product)(void *context, size_t products), void *context,
+                          ks_status (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null)
 {
     KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};

@@ -121,7 +121,7 @@ size_t ks_null_products(const struct ks_null_space *space);
  * below the rounding error of shift v count as zero. KS_NUMBER if a product holds a NaN or an
  * infinity. The caller ends with ks_null_clear, also after a failure. */
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
-                          void (*on_product)(void *context, size_t products), void *context,
+                          ks_status (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null);
 /* Moves `dead` and `is_dead` from `other`, which was tested on another operator, to `null`. */
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other);

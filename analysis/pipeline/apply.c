@@ -43,7 +43,7 @@ static ks_status multiply(struct ks_pipeline *p, double *v, double *pair)
         KS_TRY(ks_operator_apply(p->a, factor, product));
         KS_TRY(require_finite(n, product, "a product"));
         ks_selection_scatter(p->selection, product, full);
-        ks_monitor_product(p, i + 1);
+        KS_TRY(ks_monitor_product(p, i + 1));
     }
     return KS_OK;
 }

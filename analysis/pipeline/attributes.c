@@ -24,13 +24,14 @@ static ks_status add_statement(const struct ks_pipeline *p,
 {
     const struct ks_problem *problem = &p->problem;
     struct ks_spectrum *s = p->spectrum;
+    const bool of_loss = problem->kind;
     const struct ks_statement_inputs inputs = {.kind = problem->kind,
-                                               .critic = problem->critic,
-                                               .layer = problem->layer,
+                                               .critic = of_loss ? problem->critic : -1,
+                                               .layer = of_loss ? problem->layer : -1,
                                                .arrays = problem->arrays,
-                                               .products_f32 = problem->products_f32,
+                                               .products_f32 = p->options->products_f32,
                                                .minibatches = ks_problem_minibatches(problem),
-                                               .normals = p->space->normals,
+                                               .normals = of_loss ? p->space->normals : 0,
                                                .statistics = statistics};
     KS_OWNED char *text = NULL;
     size_t first;
@@ -115,11 +116,11 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
     ks_attribute_add_integer(list, "probes", (int64_t)p->spectrum->probes);
     if (!p->problem.kind) { /* a matrix of the library's caller */
         ks_attribute_add_string(list, "operator", "caller's");
-        ks_attribute_add_string(list, "precision", "f64");
+        ks_attribute_add_string(list, "precision", p->options->products_f32 ? "f32" : "f64");
         ks_attribute_add_integer(list, "dimension", (int64_t)p->budget.dimension);
         add_run(p, list);
         add_machine(list);
-        return list->status;
+        return add_statement(p, inputs);
     }
     add_loss(p, list);
     ks_attribute_add_integer(list, "minibatch_rows", (int64_t)p->problem.checkpoint->loss_rows);

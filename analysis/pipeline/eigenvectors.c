@@ -151,7 +151,7 @@ static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_e
     }
     while (!l->exhausted && l->steps < l->order && !found) {
         KS_GO(ks_lanczos_step(l));
-        ks_monitor_step(p, l);
+        KS_GO(ks_monitor_step(p, l));
         if (l->steps < next && l->steps < l->order && !l->exhausted)
             continue;
         KS_GO(find_ritz(l, o->smallest, &r));

@@ -179,8 +179,7 @@ static ks_status sample(struct sampling *s, size_t round, size_t first)
         s->square[first + t] += before * (x - *mean);
     }
     s->vectors += count;
-    ks_monitor_sample(s->p, s->vectors);
-    return KS_OK;
+    return ks_monitor_sample(s->p, s->vectors);
 }
 
 /* The rounds [begin, end) of all minibatches. The weight decay is added to the first. */

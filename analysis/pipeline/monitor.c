@@ -1,4 +1,4 @@
-/* The lines on standard error while an analysis works. */
+/* The lines on standard error while an analysis works, and who watches it in the library. */
 #include "pipeline/pipeline.h"
 
 #include <stdio.h>
@@ -87,7 +87,16 @@ static void announce(struct ks_pipeline *p)
            ends_early(p) ? "at most" : "about", all);
 }
 
-void ks_monitor_step(struct ks_pipeline *p, const struct ks_lanczos *l)
+static ks_status tell_watcher(const struct ks_pipeline *p)
+{
+    const struct ks_monitor *m = &p->monitor;
+
+    if (!p->watch || p->watch(p->watcher, m->done, m->products) == 0)
+        return KS_OK;
+    return ks_fail(KS_RUN, "stopped after %zu of %zu products", m->done, m->products);
+}
+
+ks_status ks_monitor_step(struct ks_pipeline *p, const struct ks_lanczos *l)
 {
     struct ks_monitor *m = &p->monitor;
     size_t probe = l->probe == KS_PROBE_GRADIENT ? p->options->probes : (size_t)l->probe;
@@ -98,13 +107,14 @@ void ks_monitor_step(struct ks_pipeline *p, const struct ks_lanczos *l)
     m->done = m->earlier + m->null_products + probe * p->options->order + l->steps + m->sampled;
     announce(p);
     if (p->quiet || ks_seconds() - m->progress.printed < NOTE_INTERVAL)
-        return;
+        return tell_watcher(p);
     largest = ks_jacobi_largest(&t, &residual);
     snprintf(note, sizeof note, "largest Ritz value %.6g, residual %.1e", largest, residual);
     ks_progress_update(&m->progress, m->done, note);
+    return tell_watcher(p);
 }
 
-void ks_monitor_product(void *pipeline, size_t products)
+ks_status ks_monitor_product(void *pipeline, size_t products)
 {
     struct ks_pipeline *p = pipeline;
     struct ks_monitor *m = &p->monitor;
@@ -112,9 +122,10 @@ void ks_monitor_product(void *pipeline, size_t products)
     m->done = m->earlier + products + m->sampled;
     announce(p);
     ks_progress_update(&m->progress, m->done, NULL);
+    return tell_watcher(p);
 }
 
-void ks_monitor_sample(struct ks_pipeline *p, size_t vectors)
+ks_status ks_monitor_sample(struct ks_pipeline *p, size_t vectors)
 {
     struct ks_monitor *m = &p->monitor;
     const size_t earlier = m->sampled;
@@ -124,4 +135,5 @@ void ks_monitor_sample(struct ks_pipeline *p, size_t vectors)
     m->done += m->sampled - earlier;
     snprintf(note, sizeof note, "trace: %zu random vectors, each with one minibatch", vectors);
     ks_progress_update(&m->progress, m->done, note);
+    return tell_watcher(p);
 }

@@ -49,11 +49,11 @@ static void say_breakdowns(const struct ks_pipeline *p)
                    (long long)s->steps[i], s->order);
 }
 
-static void count_exact_product(void *context, size_t products)
+static ks_status count_exact_product(void *context, size_t products)
 {
     struct ks_pipeline *p = context;
 
-    ks_monitor_product(p, (p->space ? ks_null_products(p->space) : 0) + products);
+    return ks_monitor_product(p, (p->space ? ks_null_products(p->space) : 0) + products);
 }
 
 /* Room in float64 for the products that follow the steps. */
@@ -86,7 +86,7 @@ static ks_status measure_rounding(struct ks_pipeline *p)
     ks_lanczos_start(l, p->options->seed, 0);
     while (l->steps < order && !l->exhausted) {
         KS_TRY(ks_lanczos_step(l));
-        ks_monitor_product(p, before + l->steps);
+        KS_TRY(ks_monitor_product(p, before + l->steps));
     }
     KS_TRY(ks_alloc(3 * order, sizeof *ritz, &ritz)); /* and weights and residuals */
     KS_TRY(ks_jacobi_ritz(&(struct ks_jacobi){l->steps, l->alpha, l->beta}, ritz, ritz + order,
@@ -155,7 +155,7 @@ static ks_status certify(struct ks_pipeline *p)
     ks_count_next();
     p->certificates.gradient = p->gradient;
     if (!p->problem.kind)
-        return ks_certify_operator(&p->certificates, p->a);
+        return ks_certify_operator(&p->certificates, p->wide ? p->wide : p->a);
     return ks_certify(&p->certificates, &p->problem,
                       p->budget.wide / (size_t)omp_get_max_threads());
 }

@@ -198,6 +198,13 @@ struct ks_pipeline {
     bool finds_gradient;  /* the gradient is written, by ks_pipeline_apply          */
     bool by_layers;       /* the block of every layer is analyzed                   */
     bool in_library;      /* the operator and the checkpoint are kept                       */
+    /* Of a matrix of the library's caller whose products are in float32: its products in float64;
+     * NULL: as `a`. Not owned. */
+    const struct ks_operator *wide;
+    /* Called after each product with their number so far and in all; other than 0 ends the
+     * analysis. NULL: nobody watches. */
+    int (*watch)(void *watcher, size_t done, size_t products);
+    void *watcher;
 
     /* What is analyzed. */
     struct ks_checkpoint *checkpoint;
@@ -350,10 +357,10 @@ void ks_monitor_start(struct ks_pipeline *p);
 void ks_monitor_end(struct ks_pipeline *p);
 /* After each Lanczos step; after each other product, of which `products` were computed for this
  * spectrum (`pipeline` is a struct ks_pipeline); and after `vectors` random vectors for the trace
- * were multiplied, each by a minibatch. */
-void ks_monitor_step(struct ks_pipeline *p, const struct ks_lanczos *lanczos);
-void ks_monitor_product(void *pipeline, size_t products);
-void ks_monitor_sample(struct ks_pipeline *p, size_t vectors);
+ * were multiplied, each by a minibatch. KS_RUN if the watcher ends the analysis. */
+ks_status ks_monitor_step(struct ks_pipeline *p, const struct ks_lanczos *lanczos);
+ks_status ks_monitor_product(void *pipeline, size_t products);
+ks_status ks_monitor_sample(struct ks_pipeline *p, size_t vectors);
 
 /* probes.c */
 

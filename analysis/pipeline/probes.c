@@ -148,7 +148,7 @@ static ks_status step_to(const struct growth *g, size_t steps)
 {
     while (g->l->steps < steps && !g->l->exhausted) {
         KS_TRY(ks_lanczos_step(g->l));
-        ks_monitor_step(g->p, g->l);
+        KS_TRY(ks_monitor_step(g->p, g->l));
     }
     return KS_OK;
 }

@@ -40,8 +40,8 @@ static void find_name(const struct ks_statement_inputs *t, char *name, size_t si
         used += (size_t)snprintf(block + used, sizeof block - used, ", layer %d", t->layer);
     if (t->arrays)
         snprintf(block + used, sizeof block - used, ", %s", t->arrays);
-    snprintf(name, size, "%s%s%s%s", t->kind->in_words, *block ? " (" : "",
-             *block ? block + strlen(", ") : "", *block ? ")" : "");
+    snprintf(name, size, "%s%s%s%s", t->kind ? t->kind->in_words : "the operator",
+             *block ? " (" : "", *block ? block + strlen(", ") : "", *block ? ")" : "");
 }
 
 static size_t most_steps(const struct ks_spectrum *s)
@@ -215,7 +215,7 @@ static void print_minibatches(FILE *out, const struct statement *c)
 {
     if (c->inputs->minibatches == 1)
         fprintf(out, "on this minibatch, ");
-    else
+    else if (c->inputs->minibatches > 1)
         fprintf(out, "on these %zu minibatches, ", c->inputs->minibatches);
 }
 
@@ -337,7 +337,8 @@ static void print_error(FILE *out, const struct statement *c)
         fprintf(out, " The %s products are wrong by up to ",
                 c->inputs->products_f32 ? "float32" : "run's");
         print_number(out, error, KS_UPPER);
-        fprintf(out, " of the largest absolute eigenvalue: --precision f64 avoids this.");
+        fprintf(out, " of the largest absolute eigenvalue%s.",
+                c->inputs->kind ? ": --precision f64 avoids this" : "");
     }
 }
 

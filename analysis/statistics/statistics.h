@@ -43,13 +43,13 @@ void ks_statistics_describe(const struct ks_spectrum *spectrum, struct ks_docume
 
 /* What the statement needs beside the statistics. */
 struct ks_statement_inputs {
-    const struct ks_operator_kind *kind;
-    int critic, layer;  /* the diagonal block; -1: all     */
-    const char *arrays; /* of these arrays; NULL: all      */
-    bool products_f32;  /* float32 products                */
-    size_t minibatches; /* N: the loss is a mean over them */
-    size_t normals;     /* how many null directions are normals of spheres, which are not directions
-                         * of the manifold and do not make a condition number infinite */
+    const struct ks_operator_kind *kind; /* NULL: a matrix of the library's caller */
+    int critic, layer;                   /* the diagonal block; -1: all     */
+    const char *arrays;                  /* of these arrays; NULL: all      */
+    bool products_f32;                   /* float32 products                */
+    size_t minibatches;                  /* N: the loss is a mean over them; 0: it is not */
+    size_t normals; /* how many null directions are normals of spheres, which are not directions
+                     * of the manifold and do not make a condition number infinite */
     const struct ks_statistics_inputs *statistics; /* with which the statistics were computed */
 };
 

@@ -47,6 +47,20 @@ static struct ks_h5_shape shape_of(const struct ks_spectrum *s, enum group group
     return (struct ks_h5_shape){.n_dims = 1, .dims = {group == DENSITY ? s->n_grid : s->n_band}};
 }
 
+bool ks_spectrum_dataset(const struct ks_spectrum *s, size_t i, struct ks_spectrum_dataset *dataset)
+{
+    struct ks_h5_shape shape;
+
+    if (i >= DATASETS)
+        return false;
+    shape = shape_of(s, datasets[i].group);
+    *dataset = (struct ks_spectrum_dataset){.name = datasets[i].object,
+                                            .rows = shape.n_dims == 2 ? shape.dims[0] : 0,
+                                            .columns = shape.dims[shape.n_dims - 1],
+                                            .values = *values_of(s, i)};
+    return true;
+}
+
 /* The root's attributes, without `format` and `version`, which every file has. */
 static ks_status read_root(const struct ks_h5 *h5, struct ks_spectrum *s)
 {

@@ -36,6 +36,16 @@ struct ks_spectrum {
 size_t ks_spectrum_random(const struct ks_spectrum *spectrum);
 size_t ks_spectrum_steps(const struct ks_spectrum *spectrum, size_t probe);
 
+/* A dataset of a spectrum's file: [rows, columns], or [columns] if `rows` is 0. */
+struct ks_spectrum_dataset {
+    const char *name; /* "/ritz/value"                         */
+    size_t rows, columns;
+    const double *values; /* NULL: the spectrum does not have it */
+};
+/* The i-th dataset of numbers; false if there are no more. */
+bool ks_spectrum_dataset(const struct ks_spectrum *spectrum, size_t i,
+                         struct ks_spectrum_dataset *dataset);
+
 /* Read, the second one from an open file, and write. Fail with KS_FORMAT or KS_IO as
  * ks_checkpoint_read does; a written file appears complete or not at all. The caller frees
  * *spectrum. */

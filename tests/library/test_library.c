@@ -203,7 +203,7 @@ TEST(test_callback)
     assert_close(kappascope_spectrum_certificate(s, "largest_quotient"), 60, 1e-10);
     assert_close(kappascope_spectrum_statistic(s, "product_error"), 0, 1e-12);
     assert_true(isnan(kappascope_spectrum_statistic(s, "null_dimension")));
-    assert_null(kappascope_spectrum_claim(s));
+    assert_contains(kappascope_spectrum_claim(s), "60 of the 60 eigenvalues of the operator");
     assert_done(kappascope_spectrum_density(s, &density));
     for (size_t i = 1; i < density.points; i++)
         integral += (density.grid[i] - density.grid[i - 1]) *
@@ -226,6 +226,123 @@ TEST(test_callback)
     for (size_t i = 0; i < c.n; i++)
         assert_close(kappascope_spectrum_ritz(s, 0)[i], (double)(i + 1), 1e-12);
     assert_null(kappascope_spectrum_alpha(s, 0));
+    kappascope_spectrum_free(s);
+    kappascope_operator_free(a);
+}
+
+/* diag(1 .. n) with a relative error of float32, which differs from entry to entry. */
+static int count_up_roughly(void *context, const double *x, double *y)
+{
+    struct counting *c = context;
+
+    for (size_t i = 0; i < c->n; i++)
+        y[i] = (double)(float)((double)(i + 1) * (1 + 1e-7 * (double)(i % 3)) * x[i]);
+    return 0;
+}
+
+/* Bounds of products in float32 are certified by products in float64, where there are any. */
+TEST(test_float32)
+{
+    struct counting c = {.n = 60};
+    struct kappascope_request request = {.options = 0};
+    struct kappascope_option exact = {"exact", "yes"};
+    struct kappascope_operator *a;
+    struct kappascope_spectrum *s;
+
+    assert_done(kappascope_operator_from_products(c.n, count_up_roughly, count_up, &c, &a));
+    assert_done(kappascope_operator_analyze(a, &request, &s));
+    assert_true(kappascope_spectrum_statistic(s, "product_error") > 1e-9);
+    assert_true(kappascope_spectrum_statistic(s, "lambda_max") <= 60 * (1 + 1e-14));
+    assert_true(kappascope_spectrum_statistic(s, "lambda_max_upper") >= 60);
+    assert_null(strstr(kappascope_spectrum_claim(s), "uncertified"));
+    kappascope_spectrum_free(s);
+    request = (struct kappascope_request){.options = 1, .option = &exact};
+    assert_refuses(kappascope_operator_analyze(a, &request, &s), KAPPASCOPE_USAGE, "in float64");
+    kappascope_operator_free(a);
+    request.options = 0;
+    assert_done(kappascope_operator_from_products(c.n, count_up_roughly, NULL, &c, &a));
+    assert_done(kappascope_operator_analyze(a, &request, &s));
+    assert_true(isnan(kappascope_spectrum_certificate(s, "largest_quotient")));
+    assert_contains(kappascope_spectrum_claim(s), "uncertified");
+    kappascope_spectrum_free(s);
+    kappascope_operator_free(a);
+}
+
+/* --- by the options of the analyzer --- */
+
+static int count_calls(void *watcher, size_t done, size_t products)
+{
+    size_t *calls = watcher;
+
+    assert_true(done <= products);
+    return ++*calls == 7;
+}
+
+TEST(test_request)
+{
+    static const struct kappascope_option options[] = {{"order", "20"},
+                                                       {"operator", "ggn"},
+                                                       {"tolerance", "lambda_max=0.1"},
+                                                       {"weight-decay", "0.25"},
+                                                       {"no-certificates", "yes"}};
+    struct kappascope_request request = {.options = 5, .option = options};
+    struct kappascope_option one = {"json", "yes"};
+    struct counting c = {.n = 60};
+    struct kappascope_operator *a;
+    struct kappascope_spectrum *s;
+    struct kappascope_statistic statistic;
+    struct kappascope_attribute attribute;
+    struct kappascope_array array;
+    size_t calls = 0, i = 0;
+
+    assert_runs("--order 20 --operator ggn --tolerance lambda_max=0.1 --weight-decay 0.25 "
+                "--no-certificates '%s'",
+                file("bn+ce"));
+    assert_done(kappascope_analyze(file("bn+ce"), &request, &s));
+    assert_done(kappascope_spectrum_write(s, scratch("ours.h5")));
+    assert_same_bytes(file("bn+ce.spectrum"), scratch("ours.h5"));
+    do
+        assert_done(kappascope_spectrum_attribute(s, i++, &attribute));
+    while (strcmp(attribute.name, "checkpoint") != 0);
+    assert_string_equal(attribute.text, file("bn+ce"));
+    i = 0;
+    do
+        assert_done(kappascope_spectrum_array(s, i++, &array));
+    while (strcmp(array.name, "/ritz/value") != 0);
+    assert_true(array.values == kappascope_spectrum_ritz(s, 0));
+    assert_refuses(kappascope_spectrum_array(s, 99, &array), KAPPASCOPE_USAGE, "no more");
+    for (i = 0; kappascope_spectrum_reading(s, i, &statistic) == KAPPASCOPE_OK; i++)
+        if (strcmp(statistic.name, "lambda_max") == 0) {
+            assert_string_equal(statistic.what, "bound");
+            assert_true(statistic.value == kappascope_spectrum_statistic(s, "lambda_max"));
+            assert_true(statistic.upper == kappascope_spectrum_statistic(s, "lambda_max_upper"));
+        }
+    assert_true(i > 5);
+    kappascope_spectrum_free(s);
+    request = (struct kappascope_request){1, &one, NULL, NULL};
+    assert_refuses(kappascope_analyze(file("bn+ce"), &request, &s), KAPPASCOPE_USAGE, "json: ");
+    one = (struct kappascope_option){"ordre", "4"};
+    assert_refuses(kappascope_analyze(file("bn+ce"), &request, &s), KAPPASCOPE_USAGE, "'ordre'");
+    one = (struct kappascope_option){"order", "0"};
+    assert_refuses(kappascope_analyze(file("bn+ce"), &request, &s), KAPPASCOPE_USAGE,
+                   "from 1 to 10000, found '0'");
+    /* a watcher counts products, and ends the analysis */
+    request = (struct kappascope_request){0, NULL, count_calls, &calls};
+    assert_refuses(kappascope_analyze(file("bn+ce"), &request, &s), KAPPASCOPE_RUN,
+                   "stopped after ");
+    calls = 0;
+    assert_done(kappascope_operator_from_product(c.n, count_up, &c, &a));
+    assert_refuses(kappascope_operator_analyze(a, &request, &s), KAPPASCOPE_RUN,
+                   "stopped after 7 of 90");
+    request = (struct kappascope_request){1, &one, NULL, NULL};
+    one = (struct kappascope_option){"weight-decay", "1"};
+    assert_refuses(kappascope_operator_analyze(a, &request, &s), KAPPASCOPE_USAGE,
+                   "found an operator");
+    one = (struct kappascope_option){"start", "gradient"};
+    assert_refuses(kappascope_operator_analyze(a, &request, &s), KAPPASCOPE_USAGE, "a gradient");
+    one = (struct kappascope_option){"tolerance", "trace=0.05,directions_1e2=1"};
+    assert_done(kappascope_operator_analyze(a, &request, &s));
+    assert_close(kappascope_spectrum_statistic(s, "trace"), 1830, 100);
     kappascope_spectrum_free(s);
     kappascope_operator_free(a);
 }

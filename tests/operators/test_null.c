@@ -179,12 +179,13 @@ TEST(test_one_column)
     assert_int_equal(null.dimension, 2 * (IN + 1 + 2));
 }
 
-static void count(void *context, size_t products)
+static ks_status count(void *context, size_t products)
 {
     size_t *last = context;
 
     assert_int_equal(products, *last + 1);
     *last = products;
+    return KS_OK;
 }
 
 /* Products are counted, a failing product is passed on, and products that are not finite are
