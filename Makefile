@@ -89,7 +89,7 @@ all: ## compile the programs (set-up first: make deps)
 help: ## print this list
 	@echo 'Targets:'; sed -n 's/^\([a-z-]*\):.* ## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 	@echo 'Variables:'; sed -n 's/^#  \( *[A-Z].*\)/\1/p' $(firstword $(MAKEFILE_LIST))
-programs: $(programs)
+programs: $(programs) $(shared)
 libraries: $(shared) $(static)
 
 deps: ## set up: install libraries and models, all but the packages into build/deps

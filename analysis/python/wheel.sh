@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: CFLAGS=FLAGS analysis/python/wheel.sh FOLDER     (make wheel)
 #
-# Makes a wheel of the Python package with all programs, for x86-64-v3, and what they need: MuJoCo,
+# Makes a wheel of the Python package with all programs and the library, for x86-64-v3, and what they need: MuJoCo,
 # models, studies, and the shared libraries of this machine, which has to be Debian or Ubuntu. It runs where glibc is
 # at least as new as here. Wider vectors are left to OpenBLAS, which chooses its kernels when it starts: with AVX-512, a
 # product and an update took as long as those of -march=native (0.99 and 1.01 times). Everything is made in FOLDER.
@@ -33,10 +33,12 @@ for file in libmujoco.so dm_control gymnasium; do
     [ -e "$bundle/lib/kappascope/$file" ] ||
         die "$file: expected the one that make deps installs: unset MUJOCO_DIR, DM_CONTROL_DIR and GYMNASIUM_DIR"
 done
-strip "$bundle"/bin/*
+cp -L "$bundle/lib/libkappascope.so" "$stage/library" # wheels have no links
 rm -r "$bundle/include" "$bundle"/lib/libkappascope* "$bundle/lib/pkgconfig" "$bundle/share/man" \
     "$bundle/share/kappascope/python/kappascope"
-mv "$bundle"/lib/kappascope/mujoco/libmujoco.so.* "$bundle/lib/kappascope/libmujoco.so" # wheels have no links
+mv "$stage/library" "$bundle/lib/libkappascope.so"
+strip "$bundle"/bin/* "$bundle/lib/libkappascope.so"
+mv "$bundle"/lib/kappascope/mujoco/libmujoco.so.* "$bundle/lib/kappascope/libmujoco.so"
 cp -r analysis/python/* LICENSE "$stage"
 
 # The licences of the libraries, as their Debian packages have them.

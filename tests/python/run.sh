@@ -9,6 +9,12 @@ root=$(cd ../.. && pwd)
 KAPPASCOPE_PROGRAMS=$(cd "$root" && cd "${KS_BIN:-build/bin}" && pwd)
 export KAPPASCOPE_PROGRAMS PYTHONPATH="$root/analysis/python:$root/tests/python" PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
 
+# A library with the sanitizers needs theirs first in the process.
+asan=$(ldd "$KAPPASCOPE_PROGRAMS"/../lib/libkappascope.so.* 2>/dev/null | awk '/libasan/ { print $3 }')
+if [ -n "$asan" ]; then
+    export LD_PRELOAD="$asan" ASAN_OPTIONS=detect_leaks=0
+fi
+
 for python in ${PYTHON:-python3 /usr/bin/python3}; do
     if "$python" -c 'import numpy, h5py' 2>/dev/null; then
         [ $# -gt 0 ] || set -- discover

@@ -12,7 +12,9 @@ save_arrays    arrays of any program: the description is given
 Run            checkpoints and returns of a training run, in the folder of a study
 Monitor        a Run that is analyzed in the background while it trains, with the statistics in its logs
 returns        the returns of a past run, from a table, or files of Stable-Baselines3 or TensorBoard
-analyze, audit run the programs, and return what they found
+analyze        the spectrum of a checkpoint, or of an Operator, in this process
+Operator       anybody's symmetric operator, by its products; torch_hessian and jax_hessian make one
+audit          runs the program, and returns what it found
 load_spectrum  the arrays and statistics of a spectrum
 load_vectors   eigenvectors as PyTorch's parameters or trees of JAX
 program        where a program of KappaScope is
@@ -28,26 +30,34 @@ Chain puts the values of one critic into the order of a description (chain.py); 
 numbers, and reference.py the results. The program `kappascope import` is import_program.py, which reads the
 options, and importing.py, with maps.py and arrays.py."""
 
+from kappascope.analysis import analyze
 from kappascope.export_arrays import save_arrays
 from kappascope.export_flax import save_flax
 from kappascope.export_torch import save, unstack
+from kappascope.library import AnalysisError
 from kappascope.monitor import Monitor
-from kappascope.programs import ProgramError, analyze, audit, program
+from kappascope.names import VERSION
+from kappascope.operators import Operator, jax_hessian, torch_hessian
+from kappascope.programs import ProgramError, audit, program
 from kappascope.refusal import Refused
 from kappascope.returns import returns
 from kappascope.run import Run
-from kappascope.spectra import Spectrum, load_spectrum
+from kappascope.spectra import Spectrum, Statistic, load_spectrum
 from kappascope.vectors import load_vectors
 
-__version__ = "0.7.0"
+__version__ = VERSION
 __all__ = [
+    "AnalysisError",
     "Monitor",
+    "Operator",
     "ProgramError",
     "Refused",
     "Run",
     "Spectrum",
+    "Statistic",
     "analyze",
     "audit",
+    "jax_hessian",
     "load_spectrum",
     "load_vectors",
     "program",
@@ -55,5 +65,6 @@ __all__ = [
     "save",
     "save_arrays",
     "save_flax",
+    "torch_hessian",
     "unstack",
 ]

@@ -7,6 +7,7 @@ from typing import Any, Union
 
 from numpy.typing import NDArray
 
+VERSION = "0.7.0"  # as src/VERSION has it
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 Path = Union[str, "os.PathLike[str]"]

@@ -1,9 +1,8 @@
-"""The programs of KappaScope: where they are, and analyze and audit as functions."""
+"""The programs of KappaScope: where they are, and audit as a function."""
 
 from __future__ import annotations
 
 import csv
-import json
 import os
 import shutil
 import subprocess
@@ -11,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any, Union
 
 from kappascope.names import Path
-from kappascope.spectra import load_spectrum
 
 Row = dict[str, Any]
 # What may stand in a keyword for an option: True: the option alone; False, None: not given; a list: repeated.
@@ -91,38 +89,19 @@ def _check_options(command: str, options: dict[str, Option]) -> None:
         raise TypeError(f"{command}: expected no option {wrong[0]}, as its output is read here")
 
 
-def analyze(checkpoints: Any, **options: Option) -> Any:
-    """Runs `kappascope analyze`, which writes a spectrum beside each checkpoint (load_spectrum reads
-    it), and returns its statistics.
-
-        kappascope.analyze("mine.h5", order=60, start="gradient")["kappa_effective_bound"]
-
-    checkpoints  a path, or several
-    options      those of the program, with _ for -; True for an option without a value
-
-    Returns {statistic: number}, with None for one that is not resolved; of several paths a list
-    of these; None with options that print no statistics (apply, gradient). Raises ProgramError with the
-    line that the program printed, FileNotFoundError without the program."""
-    _check_options("analyze", options)
-    shape = [] if {"apply", "gradient"} & set(options) else ["--json"]
-    _, text = call("analyze", *shape, "--quiet", *_arguments(options), *_paths(checkpoints))
-    rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    if isinstance(checkpoints, (str, os.PathLike)):
-        return rows[0] if rows else None
-    return rows
-
-
 def audit(checkpoint: Path, **options: Option) -> Row:
     """Runs `kappascope audit`, which keeps its spectra in the folder CHECKPOINT.audit.
 
         found = kappascope.audit("mine.h5", output="page.html", fail_if=["kappa_effective_bound>1e4"])
 
     checkpoint  a path
-    options     as for analyze; a list is an option that is repeated
+    options     those of the program, with _ for -; True for an option without a value; a list is an option
+                that is repeated
 
     Returns "text", the page as the program prints it; "findings", a list of sentences; "limit_met", whether
     a limit of fail_if is met; and for each operator ("hessian", "ggn", "residual", with Adam's second moments
-    "preconditioned") {statistic: number}, NaN where one is not resolved. Raises as analyze does."""
+    "preconditioned") {statistic: number}, NaN where one is not resolved. Raises ProgramError with the line
+    that the program printed, FileNotFoundError without the program."""
     _check_options("audit", options)
     for key in ("order", "batches", "seed", "count_above"):
         if isinstance(options.get(key), (list, tuple)):
@@ -132,6 +111,8 @@ def audit(checkpoint: Path, **options: Option) -> Row:
         raise TypeError(f"audit: checkpoint: expected one path, found {checkpoint!r}")
     status, text = call("audit", "--quiet", *_arguments(options), path, allowed=(0, 3))
     findings = text.partition("\nFindings\n")[2].partition("\n\n")[0].split("\n  - ")
+    from kappascope.spectra import load_spectrum
+
     row: Row = {
         "text": text,
         "findings": [" ".join(one.removeprefix("  - ").split()) for one in findings if one.strip()],

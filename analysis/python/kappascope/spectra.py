@@ -1,86 +1,170 @@
-"""Spectra, the files that `kappascope analyze` writes, as arrays."""
+"""Spectra: what an analysis found, as numbers and arrays."""
 
 from __future__ import annotations
 
+import ctypes
+import html
+import math
 import os
+import weakref
+from ctypes import c_void_p
 from dataclasses import dataclass
 from typing import Any
 
-import h5py
 import numpy as np
 
-from kappascope.hdf5 import read_own
+from kappascope.library import AnalysisError, Attribute, Library, Reading, StoredArray, library
 from kappascope.names import Array, Arrays, Path
+from kappascope.refusal import Refused
 
 
 @dataclass(frozen=True)
+class Statistic:
+    """A number, and what it is.
+
+    value         NaN if there is only an interval, or nothing is resolved
+    lower, upper  the ends of its interval; NaN if there is none, or that end is not resolved
+    what          "bound": of an eigenvalue or a condition number, whose other side is unknown or in
+                  lower and upper; "interval"; "estimate", by random vectors; "number": without chance;
+                  "quotient": of Ritz values, which is an estimate of nothing
+    meaning       in a few words
+    text          as it is printed, rounded to the side on which a bound stays a bound"""
+
+    value: float
+    lower: float
+    upper: float
+    what: str
+    meaning: str
+    text: str
+
+
 class Spectrum:
-    """What a spectrum's file holds; checkpoints/README.md says what the names mean.
+    """The spectrum of an operator; checkpoints/README.md says what the names of attributes and arrays mean.
 
-    path        of the file
-    attributes  of the file, strings and numbers: "checkpoint", "operator", "dimension", "claim", ...
-    summary     {statistic: number}, NaN where one is not resolved
-    arrays      "lanczos/alpha" and "lanczos/beta" [probes, m], "lanczos/steps" [probes], "ritz/value",
-                "ritz/weight" and "ritz/residual" [probes, m], "density/grid", "density/value" [2048],
-                "distribution/lower", ... [194]; rows of a probe with fewer than m steps end in NaN"""
+    statistics  {name: Statistic}, the most reliable first
+    summary     {name: number}: all statistics, ends of intervals and statistics of fewer steps; NaN where
+                one is not resolved
+    attributes  "operator", "dimension", "claim" (what the spectrum proves, in words), ...
+    arrays      "lanczos/alpha", "lanczos/beta", "ritz/value", "ritz/weight" and "ritz/residual" [probes, m],
+                "density/grid", "density/value" [2048], "distribution/eigenvalue", "distribution/lower" and
+                "distribution/upper" [194], the band of the cumulative distribution; rows of a probe with
+                fewer than m steps end in NaN"""
 
-    path: str
-    attributes: dict[str, Any]
-    summary: dict[str, float]
-    arrays: Arrays
-
-    def __getitem__(self, name: str) -> Array:
-        """An array by its name: spectrum["ritz/value"]. Raises KeyError."""
-        return self.arrays[name]
-
-    def table(self, group: str = "ritz") -> Any:
-        """The arrays of a group as the columns of a table, a pandas.DataFrame if pandas is installed,
-        else {name: array}. The rows of several probes follow one another, without what fills them up,
-        and the first column, `probe`, has their number from 0. Raises KeyError."""
-        columns = {
-            name.split("/", 1)[1]: array
-            for name, array in self.arrays.items()
-            if name.startswith(group + "/") and name != "lanczos/steps"
+    def __init__(self, lib: Library, handle: c_void_p) -> None:
+        self._library, self._handle = lib, handle
+        weakref.finalize(self, lib.free, "spectrum", handle)
+        self.statistics = {
+            one.name.decode(): Statistic(
+                one.value, one.lower, one.upper, one.what.decode(), one.meaning.decode(), one.text.decode()
+            )
+            for one in lib.items("reading", handle, Reading)
         }
-        if not columns:
-            raise KeyError(f"{self.path}: no group {group}; it has {', '.join(sorted(self.arrays))}")
-        first = next(iter(columns.values()))
-        if first.ndim == 2:
-            there = ~np.isnan(first)
-            probe = np.broadcast_to(np.arange(len(first))[:, None], first.shape)
-            columns = {name: array[there] for name, array in {"probe": probe, **columns}.items()}
+        self.summary = lib.summary(handle)
+        self.attributes = {
+            one.name.decode(): _attribute(one) for one in lib.items("attribute", handle, Attribute)
+        }
+        self.arrays: Arrays = {
+            one.name.decode().lstrip("/"): _array(one)
+            for one in lib.items("array", handle, StoredArray)
+            if one.values and one.columns
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        """An array ("ritz/value"), a statistic's number ("lambda_max") or an attribute ("dimension")."""
+        for held in (self.arrays, self.summary, self.attributes):
+            if name in held:
+                return held[name]
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        return str(self.attributes.get("claim", "")) or f"a spectrum of order {self['order']}"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{name}</td><td>{html.escape(one.text)}</td><td>{html.escape(one.meaning)}</td></tr>"
+            for name, one in self.statistics.items()
+        )
+        head = "<tr><th>statistic</th><th>value</th><th>meaning</th></tr>"
+        return f"<p>{html.escape(repr(self))}</p><table>{head}{rows}</table>"
+
+    def table(self, group: str | None = None) -> Any:
+        """The statistics as a table, a pandas.DataFrame if pandas is installed, else {column: list}. With a
+        group ("ritz", "density", "distribution") its arrays as columns: the rows of several probes follow one
+        another, without what fills them up, and the first column, `probe`, has their number from 0. Raises
+        KeyError."""
+        if group is None:
+            fields = "value", "lower", "upper", "what", "meaning"
+            columns: dict[str, Any] = {"statistic": list(self.statistics)}
+            columns |= {key: [getattr(one, key) for one in self.statistics.values()] for key in fields}
+        else:
+            columns = self._columns(group)
         try:
             import pandas
         except ImportError:
             return columns
         return pandas.DataFrame(columns)
 
+    def _columns(self, group: str) -> Arrays:
+        columns = {
+            name.split("/", 1)[1]: array
+            for name, array in self.arrays.items()
+            if name.startswith(group + "/") and name != "lanczos/steps"
+        }
+        if not columns:
+            raise KeyError(f"no group {group}; there are {', '.join(sorted(self.arrays))}")
+        first = next(iter(columns.values()))
+        if first.ndim == 2:
+            there = ~np.isnan(first)
+            probe = np.broadcast_to(np.arange(len(first))[:, None], first.shape)
+            columns = {name: array[there] for name, array in {"probe": probe, **columns}.items()}
+        return columns
 
-def _plain(value: Any) -> Any:
-    """An attribute of a file as a string, a number or an array."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, np.ndarray) and value.ndim > 0:
-        return value
-    return value.item() if isinstance(value, (np.generic, np.ndarray)) else value
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the band of the cumulative distribution of the eigenvalues, with the Ritz values, into
+        `axes` of matplotlib (None: new ones), which it returns. Raises ImportError without matplotlib."""
+        import matplotlib.pyplot as plt
+
+        axes = plt.subplots()[1] if axes is None else axes
+        values = np.sort(self.arrays["ritz/value"][~np.isnan(self.arrays["ritz/value"])])
+        if "distribution/lower" in self.arrays:
+            at = self.arrays["distribution/eigenvalue"]
+            low, high = self.arrays["distribution/lower"], self.arrays["distribution/upper"]
+            axes.fill_between(at, low, high, step="post", alpha=0.4, label="99.5% band at each eigenvalue")
+        axes.plot(values, np.zeros_like(values), "|", color="black", label="Ritz values")
+        axes.set_xscale("symlog", linthresh=max(1e-6 * float(np.abs(values).max()), 1e-300))
+        axes.set_xlabel("eigenvalue")
+        axes.set_ylabel("share of the eigenvalues below")
+        axes.legend()
+        return axes
+
+    def save(self, path: Path) -> None:
+        """Writes the spectrum's file, as `kappascope analyze` does. Raises OSError."""
+        self._library.call("spectrum_write", self._handle, os.fsencode(path))
 
 
-def _read(path: str, file: Any) -> Spectrum:
-    attributes = {name: _plain(value) for name, value in file.attrs.items()}
-    arrays: Arrays = {}
-    file.visititems(
-        lambda name, one: arrays.__setitem__(name, np.asarray(one)) if isinstance(one, h5py.Dataset) else None
-    )
-    summary = {name: float(value) for name, value in file["summary"].attrs.items()}
-    return Spectrum(path, attributes, summary, arrays)
+def _attribute(one: Attribute) -> Any:
+    if one.text is not None:
+        return one.text.decode(errors="replace")
+    return int(one.number) if one.integer and math.isfinite(one.number) else one.number
+
+
+def _array(one: StoredArray) -> Array:
+    shape = (one.rows, one.columns) if one.rows else (one.columns,)
+    return np.ctypeslib.as_array(one.values, shape).copy()
 
 
 def load_spectrum(path: Path) -> Spectrum:
     """Reads a spectrum:
 
         spectrum = kappascope.load_spectrum("mine.spectrum.h5")
-        spectrum.summary["lambda_max"], spectrum["ritz/value"], spectrum.table("density")
+        spectrum["lambda_max"], spectrum["ritz/value"], spectrum.table("density")
 
-    Raises Refused if the file cannot be opened or is no spectrum."""
-    path = os.fspath(path)
-    return read_own(path, "kappascope-spectrum", "a spectrum", lambda file: _read(path, file))
+    A child process reads the file first, so that one that makes libhdf5 crash ends only the child. Raises
+    Refused if the file cannot be opened or is no spectrum."""
+    lib, handle, name = library(), c_void_p(), os.fsencode(path)
+    try:
+        lib.call("scout", name)
+        lib.call("spectrum_read", name, ctypes.byref(handle))
+    except (AnalysisError, OSError, ValueError) as error:
+        raise Refused(f"{os.fspath(path)}: expected a spectrum: {error}") from None
+    return Spectrum(lib, handle)

@@ -1,0 +1,130 @@
+"""analyze: the spectrum of a checkpoint's file or of an operator, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterator
+from ctypes import c_size_t, c_void_p
+from typing import Any
+
+import numpy as np
+
+from kappascope.library import PRODUCT, WATCH, Library, Option, Request, library
+from kappascope.names import Array, Path
+from kappascope.operators import Operator
+from kappascope.spectra import Spectrum
+
+
+def analyze(given: Path | Operator, progress: bool = True, **options: Any) -> Spectrum:
+    """The spectrum of the curvature of a critic's loss, or of any symmetric operator.
+
+        found = kappascope.analyze("mine.h5", order=60, start="gradient")
+        found.statistics["directions_1e2"], found["kappa_effective_bound"], found.plot()
+
+    given     the path of a checkpoint, or an Operator
+    progress  whether a bar of tqdm is shown, where tqdm is installed
+    options   of `kappascope analyze` that decide how a spectrum is computed, with _ for -, and True for an
+              option without a value; of an operator: order, probes, tolerance, seed, exact,
+              no_certificates, count_above
+
+    Writes no file: Spectrum.save does. A checkpoint's file is read in a child process first, so that a
+    damaged one ends only the child. Ctrl-C ends the analysis after the product that is being computed. Raises
+    ValueError for an option, OSError for a file, AnalysisError for what is in it, and what an operator's
+    product raises."""
+    lib = library()
+    if isinstance(given, Operator):
+        with given.use():
+            given.check()
+            return _analyze_operator(lib, given, progress, options)
+    name, handle = os.fsencode(given), c_void_p()
+    lib.one_thread()
+    lib.call("scout", name)
+    with _request(progress, options) as (request, raised):
+        try:
+            lib.call("analyze", name, ctypes.byref(request), ctypes.byref(handle))
+        except Exception:
+            _raise_first(raised)
+            raise
+    return Spectrum(lib, handle)
+
+
+def _analyze_operator(lib: Library, a: Operator, progress: bool, options: dict[str, Any]) -> Spectrum:
+    n = a.shape[0]
+    handle, found = c_void_p(), c_void_p()
+    with _request(progress, options) as (request, raised):
+
+        def call(x: Any, y: Any, exact: bool) -> int:
+            try:
+                _view(y, n)[:] = a.multiply(_view(x, n).copy(), exact)
+            except BaseException as error:  # also KeyboardInterrupt: it must not cross C
+                raised.append(error)
+                return 1
+            return 0
+
+        product = PRODUCT(lambda _, x, y: call(x, y, False))
+        exact = PRODUCT(lambda _, x, y: call(x, y, True)) if a.exact else PRODUCT()
+        try:
+            if a.precision == "f64":
+                lib.call("operator_from_product", n, product, None, ctypes.byref(handle))
+            else:
+                lib.call("operator_from_products", n, product, exact, None, ctypes.byref(handle))
+            lib.call("operator_analyze", handle, ctypes.byref(request), ctypes.byref(found))
+        except Exception:
+            _raise_first(raised)
+            raise
+        finally:
+            lib.free("operator", handle)
+    return Spectrum(lib, found)
+
+
+def _view(at: Any, n: int) -> Array:
+    return np.ctypeslib.as_array(at, (n,))
+
+
+def _raise_first(raised: list[BaseException]) -> None:
+    if raised:
+        raise raised[0] from None
+
+
+@contextlib.contextmanager
+def _request(progress: bool, options: dict[str, Any]) -> Iterator[tuple[Request, list[BaseException]]]:
+    """The options, and who watches; the list has what was raised while C called."""
+    given = [
+        Option(key.replace("_", "-").encode(), ("yes" if value is True else str(value)).encode())
+        for key, value in options.items()
+        if value is not None and value is not False
+    ]
+    raised: list[BaseException] = []
+    with _bar(progress) as bar:
+
+        def watch(_: Any, done: int, products: int) -> int:
+            try:
+                bar(done, products)
+            except BaseException as error:
+                raised.append(error)
+                return 1
+            return 0
+
+        listed = (Option * len(given))(*given)
+        yield Request(c_size_t(len(given)), listed, WATCH(watch), None), raised
+
+
+@contextlib.contextmanager
+def _bar(progress: bool) -> Iterator[Any]:
+    """A function of the products done and in all."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        progress = False
+    if not progress:
+        yield lambda done, products: None
+        return
+    with tqdm(unit=" products", disable=None, leave=False) as bar:
+
+        def show(done: int, products: int) -> None:
+            bar.total = products
+            bar.update(done - bar.n)
+
+        yield show
