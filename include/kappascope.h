@@ -67,6 +67,9 @@ KAPPASCOPE_API const char *kappascope_version(void);
  * anything else, or set OPENBLAS_NUM_THREADS=1: products are already parallel over minibatches, so
  * more threads are slower and change the last bits of results. */
 KAPPASCOPE_API void kappascope_blas_one_thread(void);
+/* One line if OpenBLAS chose a kernel that is slower than this processor allows, and what to set in
+ * the environment before the process starts; NULL if it did not. Valid until the next call. */
+KAPPASCOPE_API const char *kappascope_blas_warning(void);
 
 /* --- checkpoints: critics, and the minibatches over which their loss is averaged --- */
 

@@ -33,6 +33,11 @@ void kappascope_blas_one_thread(void)
     ks_blas_start(NULL);
 }
 
+const char *kappascope_blas_warning(void)
+{
+    return ks_blas_warning();
+}
+
 void ks_library_lock(void)
 {
     pthread_mutex_lock(&files);

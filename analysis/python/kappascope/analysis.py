@@ -39,7 +39,7 @@ def analyze(given: Path | Operator, progress: bool = True, **options: Any) -> Sp
             given.check()
             return _analyze_operator(lib, given, progress, options)
     name, handle = os.fsencode(given), c_void_p()
-    lib.one_thread()
+    lib.prepare_products()
     lib.call("scout", name)
     with _request(progress, options) as (request, raised):
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import glob
 import os
+import warnings
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_size_t, c_void_p
 from typing import Any
 
@@ -73,7 +74,8 @@ class Library:
     def __init__(self, path: str) -> None:
         self.path, self.process = path, os.getpid()
         self._c = ctypes.CDLL(path)
-        self._c.kappascope_version.restype = self._c.kappascope_error.restype = c_char_p
+        for name in ("version", "error", "blas_warning"):
+            getattr(self._c, "kappascope_" + name).restype = c_char_p
         found = self._c.kappascope_version().decode()
         if found != VERSION:
             raise OSError(f"{path}: expected version {VERSION}, as this package has, found {found}")
@@ -119,9 +121,12 @@ class Library:
             names.append(name)
         return {name.decode(): self._c.kappascope_spectrum_statistic(handle, name) for name in names}
 
-    def one_thread(self) -> None:
-        """Products take OpenMP's threads: OpenBLAS's own would only be in their way."""
+    def prepare_products(self) -> None:
+        """Products take OpenMP's threads: OpenBLAS's own would only be in their way. Warns if its kernel is slow."""
         self._c.kappascope_blas_one_thread()
+        slow = self._c.kappascope_blas_warning()
+        if slow:
+            warnings.warn(slow.decode(), RuntimeWarning, stacklevel=3)
 
 
 _loaded: dict[str, Library] = {}
