@@ -122,7 +122,7 @@ class Library:
         return {name.decode(): self._c.kappascope_spectrum_statistic(handle, name) for name in names}
 
     def prepare_products(self) -> None:
-        """Products take OpenMP's threads: OpenBLAS's own would only be in their way. Warns if its kernel is slow."""
+        """Products take OpenMP's threads, so OpenBLAS has one. Warns if its kernel is slow."""
         self._c.kappascope_blas_one_thread()
         slow = self._c.kappascope_blas_warning()
         if slow:
