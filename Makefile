@@ -146,8 +146,8 @@ $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(support) $(library)
 test: deps ## set up, compile, then run all tests
 	+@$(build) test-programs
 	@$(MAKE) --no-print-directory run-tests
-test-programs: $(tests) $(programs)
-run-tests: $(tests) $(programs)
+test-programs: $(tests) programs
+run-tests: $(tests) programs
 	@JOBS=$(JOBS) KS_BIN=$(BUILD)/bin tests/support/run.sh $(BUILD)/tests $(tests)
 # The tests of one name, or of one folder: make check T=lanczos
 check: programs ## run the tests of one name or folder: make check T=lanczos
