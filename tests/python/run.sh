@@ -9,10 +9,11 @@ root=$(cd ../.. && pwd)
 KAPPASCOPE_PROGRAMS=$(cd "$root" && cd "${KS_BIN:-build/bin}" && pwd)
 export KAPPASCOPE_PROGRAMS PYTHONPATH="$root/analysis/python:$root/tests/python" PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
 
-# A library with the sanitizers needs theirs first in the process.
+# A library with the sanitizers needs their library first in the process, and that of C++ (whose
+# exceptions PyTorch throws) before Python itself. A test expects a script to die by its signal.
 asan=$(ldd "$KAPPASCOPE_PROGRAMS"/../lib/libkappascope.so.* 2>/dev/null | awk '/libasan/ { print $3 }')
 if [ -n "$asan" ]; then
-    export LD_PRELOAD="$asan" ASAN_OPTIONS=detect_leaks=0
+    export LD_PRELOAD="$asan libstdc++.so.6" ASAN_OPTIONS=detect_leaks=0:handle_segv=0
 fi
 
 for python in ${PYTHON:-python3 /usr/bin/python3}; do
