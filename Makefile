@@ -4,6 +4,7 @@
 #   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR, MYOSUITE_DIR   existing installations to use (default: build/deps)
 #   BUILD                        folder of all build outputs (default: build)
 #   STUDY                        the study that `make study` runs (default: quick)
+#   AMX_CC                       compiler of the file that uses AMX: GCC 11, clang 11 or newer (default: CC)
 #   JOBS                         compilers, then test programs, at a time (default: one per processor)
 
 # make and compiler flags split paths at spaces.
@@ -25,6 +26,7 @@ packages := openblas lapacke hdf5 liblzf expat jansson popt inih libcrypto
 pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
 CC       := gcc
+AMX_CC   ?= $(CC)
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -iquote $(BUILD) -isystem $(MUJOCO_DIR)/include $(pkgflags)
@@ -108,6 +110,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/config.h
 $(BUILD)/src/env/%.o: CFLAGS += -ffp-contract=off
 # The same bits with and without fused multiply-add where a result is subnormal.
 $(BUILD)/src/core/split.o: CFLAGS += -ffp-contract=off
+$(BUILD)/src/core/split_amx.o: CC = $(AMX_CC)
 $(BUILD)/tests/%.o: CPPFLAGS += -iquote tests/support
 # cmocka passes a state to each test, which few need.
 $(BUILD)/tests/%.o: WARN += -Wno-unused-parameter
@@ -230,9 +233,11 @@ uninstall: ## remove what install has installed
 	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc $(root)/share/man/man1/kappascope*.1
 	@rm -rf $(root)/share/kappascope $(bundled)
 
-# For x86-64 processors with AVX2, so that neither a wheel nor a number of instructions depends on this one.
-portable := -O3 -march=x86-64-v3 -Wl,-z,x86-64-v3 -ffp-contract=fast -fno-math-errno
-wheel: deps ## make build/wheel/kappascope-*.whl: the Python package with the programs inside, for pip
+# For all ARM processors of 64 bits, or all of x86-64 with AVX2 (x86-64-v3, a name that GCC 10 does not know), so that
+# neither a wheel nor a number of instructions depends on this one.
+portable_x86_64 := -mcx16 -msahf -mpopcnt -mavx2 -mfma -mbmi -mbmi2 -mf16c -mlzcnt -mmovbe -mxsave
+portable := -O3 $(portable_$(shell uname -m)) -ffp-contract=fast -fno-math-errno
+wheel: deps ## make two wheels for pip in build/wheel: kappascope, and kappascope_train with what only trainings need
 	+@CFLAGS='$(portable)' analysis/python/wheel.sh $(BUILD)/wheel
 
 bench: deps ## run the benchmarks

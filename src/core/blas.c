@@ -18,6 +18,19 @@
 
 #include "core/memory.h"
 
+/* On a processor without AVX2, glibc from 2.33 on refuses by this note to load a program that was
+ * compiled for AVX2, in one line, before an instruction fails. x86-64 psABI, property
+ * GNU_PROPERTY_X86_ISA_1_NEEDED (0xc0008002) with the bit of x86-64-v3 (4). Linkers write it with
+ * -z x86-64-v3, but not binutils before 2.36. */
+#if defined(__x86_64__) && defined(__AVX2__)
+__asm__(".pushsection .note.gnu.property, \"a\", @note\n"
+        ".p2align 3\n"
+        ".long 4, 16, 5\n" /* bytes of the name and of the properties; NT_GNU_PROPERTY_TYPE_0 */
+        ".asciz \"GNU\"\n"
+        ".long 0xc0008002, 4, 4, 0\n" /* property, bytes of its value, value, padding */
+        ".popsection");
+#endif
+
 static const char CHOICE[] = "OPENBLAS_CORETYPE"; /* selects OpenBLAS's kernel */
 static const char COUNT[] = "OPENBLAS_NUM_THREADS";
 

@@ -231,7 +231,10 @@ ks_status ks_locate_program(const char *name, char **path)
             KS_TRY(try_program((int)length, search, name, path));
         search += length + (search[length] == ':');
     }
-    return *path ? KS_OK : ks_fail(KS_MISSING, "%s: not found in %s or in PATH", name, folder);
+    if (*path)
+        return KS_OK;
+    return ks_fail(KS_MISSING, "%s: not found in %s or in PATH%s", name, folder,
+                   strcmp(name, "kappascope-train") == 0 ? ": install the wheel kappascope_train" : "");
 }
 
 /* --- signals that ask a program to stop --- */

@@ -159,6 +159,14 @@ static void take_part(float *restrict x, uint32_t *restrict part)
 #define LATER_4(size, i) LATER(size, i), LATER(size, i + 1), LATER(size, i + 2), LATER(size, i + 3)
 #define LATER_16(size)   LATER_4(size, 0), LATER_4(size, 4), LATER_4(size, 8), LATER_4(size, 12)
 
+/* Entries of two vectors, chosen by their numbers. GCC before version 12 has a function of its own
+ * for that. */
+#if __has_builtin(__builtin_shufflevector)
+#define CHOOSE(one, two, ...) __builtin_shufflevector(one, two, __VA_ARGS__)
+#else
+#define CHOOSE(one, two, ...) __builtin_shuffle(one, two, (line){__VA_ARGS__})
+#endif
+
 /* Exchanges the off-diagonal blocks of `size` of a 16 x 16 matrix and of its diagonal blocks of
  * twice that size. */
 #define EXCHANGE(size)                                                                             \
@@ -166,8 +174,8 @@ static void take_part(float *restrict x, uint32_t *restrict part)
         if (!(i & (size))) {                                                                       \
             const line one = row[i], two = row[i + (size)];                                        \
                                                                                                    \
-            row[i] = __builtin_shufflevector(one, two, LANES(size));                               \
-            row[i + (size)] = __builtin_shufflevector(one, two, LATER_16(size));                   \
+            row[i] = CHOOSE(one, two, LANES(size));                                                \
+            row[i + (size)] = CHOOSE(one, two, LATER_16(size));                                    \
         }
 
 /* Transposes a tile in place. */

@@ -118,18 +118,24 @@ static ks_status prepare_openblas(void)
 static ks_status run(char **argv)
 {
     KS_OWNED char *name = NULL, *path = NULL;
+    size_t known = 0;
+    ks_status status;
 
     if (!*argv[1] || *argv[1] == '-' || strchr(argv[1], '/')) /* no name of a command */
         return ks_fail(KS_USAGE, "unknown option '%s' (see --help)", argv[1]);
     /* Threads that spin at barriers waste the cores that other processes need. */
     setenv("OMP_WAIT_POLICY", "passive", 0);
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (commands[i].script && strcmp(commands[i].name, argv[1]) == 0)
-            return run_script(commands[i].script, argv);
+    while (known < COMMANDS && strcmp(commands[known].name, argv[1]) != 0)
+        known++;
+    if (known < COMMANDS && commands[known].script)
+        return run_script(commands[known].script, argv);
     KS_TRY(prepare_openblas());
     KS_TRY(ks_print_string(&name, "kappascope-%s", argv[1]));
-    if (ks_locate_program(name, &path) != KS_OK)
-        return ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
+    status = ks_locate_program(name, &path);
+    if (status != KS_OK)
+        return known < COMMANDS
+                   ? status
+                   : ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
     argv[1] = path; /* becomes the command's argv[0] */
     execv(path, argv + 1);
     return ks_fail(KS_RUN, "cannot run %s: %s", path, strerror(errno));

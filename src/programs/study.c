@@ -392,7 +392,8 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(find_folder(arguments->rest[0], job));
     KS_TRY(ks_shell_check("--out", job->dir));
     KS_TRY(find_record(job));
-    KS_TRY(find_program("kappascope-train", &job->train));
+    if (!has_elsewhere(job->study)) /* else nothing is trained */
+        KS_TRY(find_program("kappascope-train", &job->train));
     KS_TRY(find_program("kappascope-analyze", &job->analyze));
     KS_TRY(find_program("kappascope-plot", &job->plot));
     KS_TRY(read_slurm(job, arguments->quiet));
