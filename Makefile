@@ -110,7 +110,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/config.h
 $(BUILD)/src/env/%.o: CFLAGS += -ffp-contract=off
 # The same bits with and without fused multiply-add where a result is subnormal.
 $(BUILD)/src/core/split.o: CFLAGS += -ffp-contract=off
-$(BUILD)/src/core/split_amx.o: CC = $(AMX_CC)
+$(BUILD)/src/core/split_amx.o: override CC := $(AMX_CC)
 $(BUILD)/tests/%.o: CPPFLAGS += -iquote tests/support
 # cmocka passes a state to each test, which few need.
 $(BUILD)/tests/%.o: WARN += -Wno-unused-parameter

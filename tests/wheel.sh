@@ -1,9 +1,9 @@
 #!/bin/sh
-# Usage: tests/wheel.sh [COMMAND]
+# Usage: tests/wheel.sh [RELEASES [COMMAND]]
 #
 # Makes the wheels (make wheel) from the last commit in a system of Debian 11, whose glibc is older than most, and
-# installs them where nothing else is: as an ordinary user of new systems of Debian 11, 12 and 13, with python3-venv and
-# make and no further package. There the package writes a critic whose spectrum is known and audits it. COMMAND, such
+# installs them where nothing else is: as an ordinary user of new systems of these releases (default: 'bullseye trixie',
+# which are Debian 11 and 13), with python3-venv and make and no further package. There the package writes a critic whose spectrum is known and audits it. COMMAND, such
 # as 'kappascope study quick', runs last. Where no system can be made, as in some containers, this machine's wheels in a
 # new virtual environment of it have to do.
 set -eu
@@ -11,12 +11,13 @@ cd "$(dirname "$0")/.."
 . tests/chroot.sh
 
 [ "$(id -u)" -eq 0 ] || exec sudo "$PWD/tests/wheel.sh" "$@" # for chroot
-command=${1:-}
+releases=${1:-bullseye trixie}
+command=${2:-}
 if can_chroot; then
     tests/debian.sh bullseye 'export DEBIAN_FRONTEND=noninteractive && apt-get -qq update &&
         apt-get -qq install -y --no-install-recommends clang-11 python3-venv && make wheel AMX_CC=clang-11'
     set -- build/debian/bullseye/kappascope/build/wheel/*.whl tests/wheel_user.sh
-    for release in bullseye bookworm trixie; do
+    for release in $releases; do
         system=$PWD/build/debian/$release-user
         make_system "$system" "$release" python3-venv,make
         echo "== as a user of $release"
