@@ -101,6 +101,10 @@ class TestSaveArrays(FunctionTest):
             (dict(arch=None), "arch: expected the path of a description, or its text, found NoneType"),
             (dict(arch="dense 1"), "those of the description"),
             (dict(loss=abs), "loss: expected a line, such as 'mse' for the mean of .f - t..2 / 2, found abs"),
+            (dict(arch="dens 3\ndense 1\n"), "description:1: unknown layer 'dens': did you mean 'dense'"),
+            (dict(arch=ARCH + "loss huber\n"), "loss: the description has 'huber', the argument is 'mse'"),
+            (dict(arch="dense 1\0\n"), "description:1: width: expected a number"),
+            (dict(loss="MSELoss"), "loss: unknown loss 'MSELoss': did you mean 'mse weight=2'"),
             (dict(loss="mse weight=nan"), "loss: weight: expected"),
             (dict(loss="huber delta=0"), "loss: delta: expected"),
             (dict(loss="ce min=2 max=1"), "loss: ce: expected min < max, found 2 and 1"),
@@ -226,6 +230,9 @@ class TestPrograms(FunctionTest):
                 found.append(os.path.dirname(kappascope.program()))
             os.environ["KAPPASCOPE_PROGRAMS"] = folders[2]  # as the programs say where they are
             found.append(os.path.dirname(kappascope.program()))
+            w, x, y, _ = critic(self.rng)
+            with self.assertRaisesRegex(OSError, "lib: expected libkappascope.so, found none: run `make`"):
+                kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse")
         self.assertEqual(found, [*folders[::-1], folders[2]])
 
 

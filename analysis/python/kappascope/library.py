@@ -145,6 +145,7 @@ class Library:
         """The sizes, the layers and the heads of a description. rename: what stands for the first word in the
         message of Refused."""
         text, sizes = arch.encode("utf-8", "surrogateescape"), Sizes()
+        text = text.replace(b"\0", b"\1")  # which does not end the text, and is refused like it
         try:
             self.call("arch_sizes", text, inputs, sizes)
             layers, heads = (LayerParts * sizes.layers)(), (HeadParts * sizes.heads)()
