@@ -107,10 +107,40 @@ struct kappascope_sizes {
     size_t layers;     /* layers are numbered 0 .. layers - 1                  */
     size_t ensemble, minibatches, rows, loss_rows; /* 0 unless of a checkpoint  */
     size_t frozen; /* F: numbers of one critic's layers with trainable=no      */
+    size_t heads;  /* losses that are summed; 0 for a network without a loss   */
 };
 /* Parses a description for `inputs` input columns. KAPPASCOPE_FORMAT: the message has the line. */
 KAPPASCOPE_API enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,
                                                             struct kappascope_sizes *sizes);
+
+/* An array of a layer: [rows, columns], or [columns] if `rows` is 0. */
+struct kappascope_shape {
+    const char *name; /* "kernel"; NULL: the layer has no more arrays */
+    size_t rows, columns;
+};
+enum { KAPPASCOPE_LAYER_ARRAYS = 3 };
+/* A layer of a description. */
+struct kappascope_layer {
+    char name[32];    /* of its group in a checkpoint: "03_dense"             */
+    const char *kind; /* "dense"                                              */
+    size_t outputs;   /* columns of its output                                */
+    bool trainable;   /* its line lacks trainable=no                          */
+    bool joint;       /* in training mode its output joins the rows           */
+    struct kappascope_shape parameter[KAPPASCOPE_LAYER_ARRAYS], state[KAPPASCOPE_LAYER_ARRAYS];
+};
+/* A loss of a description, and the columns that it has of the output and of the targets. */
+struct kappascope_head {
+    const char *loss; /* "huber"                            */
+    size_t outputs, targets;
+    double min, max; /* ce: the first and the last atom     */
+    double delta;    /* huber: delta; quantile: kappa       */
+    double weight;   /* factor of the loss                  */
+};
+/* Fills layer [layers] and head [heads], both as many as kappascope_arch_sizes says. Strings that
+ * they point to are constants. Fails as kappascope_arch_sizes does. */
+KAPPASCOPE_API enum kappascope_status kappascope_arch_parts(const char *arch, size_t inputs,
+                                                            struct kappascope_layer *layer,
+                                                            struct kappascope_head *head);
 
 /* Reads a checkpoint file (checkpoints/README.md): the critics, the minibatches, Adam's second
  * moment. All that is read is checked, and compared with the outputs, losses and norms of gradients

@@ -22,6 +22,11 @@ void kappascope_critic_defaults(struct kappascope_critic *critic)
             .ensemble = 1, .adam_beta2 = KS_ADAM_BETA2, .adam_eps = KS_ADAM_EPS};
 }
 
+static size_t heads_of(const struct KS(arch) *arch)
+{
+    return arch->loss.n_heads > 0 ? arch->loss.n_heads : arch->loss.kind != NULL;
+}
+
 static struct kappascope_sizes sizes_of(const struct KS(arch) *arch)
 {
     struct kappascope_sizes sizes = {.parameters = arch->parameters,
@@ -29,11 +34,18 @@ static struct kappascope_sizes sizes_of(const struct KS(arch) *arch)
                                      .statistics = arch->states,
                                      .inputs = arch->in,
                                      .outputs = arch->out,
-                                     .targets = arch->loss.kind ? arch->loss.targets : 0};
+                                     .targets = arch->loss.kind ? arch->loss.targets : 0,
+                                     .heads = heads_of(arch)};
 
     for (size_t i = 0; i < arch->n_layers; i++)
         sizes.layers += !arch->layer[i].kind->uncounted;
     return sizes;
+}
+
+static ks_status parse(const char *arch, size_t inputs, struct KS(arch) **parsed)
+{
+    KS_TRY(ks_library_range("inputs", inputs, 1, MOST_SIDE));
+    return KS(arch_parse)(arch, "arch", inputs, parsed);
 }
 
 enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,
@@ -43,10 +55,53 @@ enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,
 
     KS_GIVEN(arch);
     KS_GIVEN(sizes);
-    KS_PUBLIC(ks_library_range("inputs", inputs, 1, MOST_SIDE));
-    KS_PUBLIC(ks_arch_parse_f64(arch, "arch", inputs, &parsed));
+    KS_PUBLIC(parse(arch, inputs, &parsed));
     *sizes = sizes_of(parsed);
-    ks_arch_free_f64(parsed);
+    KS(arch_free)(parsed);
+    return KAPPASCOPE_OK;
+}
+
+_Static_assert(KAPPASCOPE_LAYER_ARRAYS == KS_LAYER_ARRAYS, "a layer's arrays all fit");
+
+static void copy_shapes(size_t n, const struct ks_array *from, struct kappascope_shape *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (struct kappascope_shape){from[i].name, from[i].rows, from[i].columns};
+}
+
+static struct kappascope_layer layer_of(const struct KS(layer) *l)
+{
+    struct kappascope_layer layer = {.kind = l->kind->name,
+                                     .outputs = l->out,
+                                     .trainable = l->frozen == 0,
+                                     .joint = l->kind->couples_rows};
+
+    KS(arch_group)(l, layer.name);
+    copy_shapes(l->n_params, l->param, layer.parameter);
+    copy_shapes(l->n_states, l->state, layer.state);
+    return layer;
+}
+
+enum kappascope_status kappascope_arch_parts(const char *arch, size_t inputs,
+                                             struct kappascope_layer *layer,
+                                             struct kappascope_head *head)
+{
+    struct KS(arch) *parsed = NULL;
+
+    KS_GIVEN(arch);
+    KS_GIVEN(layer);
+    KS_GIVEN(head);
+    KS_PUBLIC(parse(arch, inputs, &parsed));
+    for (size_t i = 0; i < parsed->n_layers; i++)
+        if (!parsed->layer[i].kind->uncounted)
+            *layer++ = layer_of(&parsed->layer[i]);
+    for (size_t i = 0; i < heads_of(parsed); i++) {
+        const struct KS(loss) *l = parsed->loss.n_heads > 0 ? &parsed->loss.head[i] : &parsed->loss;
+
+        head[i] = (struct kappascope_head){l->kind->name, l->outputs, l->targets, l->min,
+                                           l->max,        l->delta,   l->weight};
+    }
+    KS(arch_free)(parsed);
     return KAPPASCOPE_OK;
 }
 

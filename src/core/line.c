@@ -284,9 +284,9 @@ static int cost(const char *word, const char *name)
 }
 
 /* The one of `names` [n] that `word` means, or NULL: in another spelling (upper and lower case,
- * '_' and '-', a prefix such as "nn."), by one of the aliases whose name is among them, or with a
- * few wrong letters. Added and replaced letters count more than missing and swapped ones, so that
- * "selu" is not taken for "relu". */
+ * '_' and '-', a prefix such as "nn."), by one of the aliases whose name, without what follows it,
+ * is among them, or with a few wrong letters. Added and replaced letters count more than missing
+ * and swapped ones, so that "selu" is not taken for "relu". */
 static const char *nearest_name(const char *word, size_t n, const char *const *names,
                                 const struct ks_near_alias *aliases)
 {
@@ -303,7 +303,9 @@ static const char *nearest_name(const char *word, size_t n, const char *const *n
     for (size_t i = 0; i < n; i++) {
         if (!normalize(names[i], known))
             continue;
-        if (strcmp(known, found) == 0 || (name && strcmp(names[i], name) == 0))
+        if (name && strncmp(names[i], name, strlen(names[i])) == 0)
+            return name;
+        if (strcmp(known, found) == 0)
             return names[i];
         if (cost(found, known) <= allowed) {
             allowed = cost(found, known) - 1;

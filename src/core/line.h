@@ -60,7 +60,8 @@ size_t ks_word_index(const char *word, size_t n, const char *const *words);
 
 /* --- "Did you mean ...": the known name that a word was probably meant to be --- */
 
-/* Another word for a name, in lower case and without '_' and '-': {"linear", "dense"}. */
+/* Another word for a name, in lower case and without '_' and '-': {"linear", "dense"}; options may
+ * follow the name. */
 struct ks_near_alias {
     const char *word, *name;
 };

@@ -417,12 +417,12 @@ void KS(loss_options)(const struct KS(loss) *l, size_t size, char *text)
 
 /* What other libraries call these losses. */
 static const struct ks_near_alias aliases[] = {{"l2", "mse"},
-                                               {"mseloss", "mse"},
+                                               {"mseloss", "mse weight=2"},
                                                {"huberloss", "huber"},
                                                {"smoothl1", "huber"},
                                                {"smoothl1loss", "huber"},
-                                               {"crossentropy", "ce"},
-                                               {"crossentropyloss", "ce"},
+                                               {"crossentropy", "ce min=V max=V"},
+                                               {"crossentropyloss", "ce min=V max=V"},
                                                {"categorical", "ce"},
                                                {"c51", "ce"},
                                                {"hlgauss", "ce"},

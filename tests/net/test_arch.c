@@ -364,9 +364,9 @@ TEST(test_near_words)
         {"layernorm EPS=1e-5\n", "'eps='"},
         {"dense 3 use_bias=no\n", "'bias='"},
         {"dense 3 units=3\n", NULL},
-        {"dense 1\nloss MSELoss\n", "'mse'"},
+        {"dense 1\nloss MSELoss\n", "'mse weight=2'"},
         {"dense 1\nloss smooth_l1\n", "'huber'"},
-        {"dense 3\nloss cross_entropy min=0 max=1\n", "'ce'"},
+        {"dense 3\nloss cross_entropy min=0 max=1\n", "'ce min=V max=V'"},
         {"dense 3\nloss ce v_min=0 min=0 max=1\n", "'min='"},
         {"dense 3\nloss hinge\n", NULL},
     };

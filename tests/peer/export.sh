@@ -54,6 +54,8 @@ find_torch || install_torch
 install_flax
 make --no-print-directory deps >&2
 make --no-print-directory BUILD="$build" programs >&2
+KAPPASCOPE_PROGRAMS=$(cd "$build/bin" && pwd) # beside which the package finds the library
+export KAPPASCOPE_PROGRAMS
 rm -rf "$folder"
 mkdir -p "$folder"
 for script in torch forms heads wrappers vectors refusals; do

@@ -13,7 +13,7 @@ import zipfile
 import h5py
 import numpy as np
 
-from kappascope.description import read_description
+from kappascope.description import Description
 from kappascope.import_program import main
 
 CE = """batchnorm
@@ -110,7 +110,7 @@ class Example:
     def __init__(self, folder, text=MSE, type="f8", layout="torch", stacked=False):
         rng = np.random.default_rng(13)
         self.folder, self.text, self.type, self.layout, self.stacked = folder, text, type, layout, stacked
-        description = read_description(text, IN)
+        description = Description(text, IN)
         self.arrays, self.files = {}, {}
         for layer in description.layers:
             for name, shape in {**layer.params, **layer.state}.items():

@@ -11,6 +11,7 @@ import unittest
 import numpy as np
 
 import kappascope
+from kappascope.description import Description
 
 ARCH = "dense 3\nlayernorm\nrelu\ndense 1\n"
 
@@ -24,7 +25,8 @@ def fork(queue):
     try:
         kappascope.analyze(kappascope.Operator(lambda x: x, 4))
     except RuntimeError as error:
-        queue.put(str(error))
+        width = Description("dense 7\nloss mse\n", 3).outputs  # needs no threads
+        queue.put(f"{error}: {width}")
 
 
 class TestFile(unittest.TestCase):
@@ -204,7 +206,7 @@ class TestOperator(unittest.TestCase):
         queue = context.Queue()
         child = context.Process(target=fork, args=(queue,))
         child.start()
-        self.assertIn("found a fork of it", queue.get(timeout=30))
+        self.assertRegex(queue.get(timeout=30), "found a fork of it.*: 7$")
         child.join()
 
 

@@ -101,10 +101,14 @@ class TestSaveArrays(FunctionTest):
             (dict(arch=None), "arch: expected the path of a description, or its text, found NoneType"),
             (dict(arch="dense 1"), "those of the description"),
             (dict(loss=abs), "loss: expected a line, such as 'mse' for the mean of .f - t..2 / 2, found abs"),
-            (dict(loss="mse weight=nan"), "expected a number after weight="),
-            (dict(loss="huber delta=0"), "delta: expected a number from 1e-12 to 1e.12, found 0"),
-            (dict(loss="ce min=2 max=1"), "ce: expected min < max, found 2 and 1"),
-            (dict(loss="mse weight=1 weight=2"), "expected each option once"),
+            (dict(arch="dens 3\ndense 1\n"), "description:1: unknown layer 'dens': did you mean 'dense'"),
+            (dict(arch=ARCH + "loss huber\n"), "loss: the description has 'huber', the argument is 'mse'"),
+            (dict(arch="dense 1\0\n"), "description:1: width: expected a number"),
+            (dict(loss="MSELoss"), "loss: unknown loss 'MSELoss': did you mean 'mse weight=2'"),
+            (dict(loss="mse weight=nan"), "loss: weight: expected"),
+            (dict(loss="huber delta=0"), "loss: delta: expected"),
+            (dict(loss="ce min=2 max=1"), "loss: ce: expected min < max, found 2 and 1"),
+            (dict(loss="mse weight=1 weight=2"), "loss: option 'weight' is given twice"),
             (dict(step=1.5), "env_step: expected a whole number, found 1.5"),
             (dict(step=2**63), "env_step: expected a number below 2.63"),
             (dict(attributes={"gamma": "0.99"}), "attributes: gamma: expected a finite number, found '0.99'"),
@@ -226,6 +230,9 @@ class TestPrograms(FunctionTest):
                 found.append(os.path.dirname(kappascope.program()))
             os.environ["KAPPASCOPE_PROGRAMS"] = folders[2]  # as the programs say where they are
             found.append(os.path.dirname(kappascope.program()))
+            w, x, y, _ = critic(self.rng)
+            with self.assertRaisesRegex(OSError, "lib: expected libkappascope.so, found none: run `make`"):
+                kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse")
         self.assertEqual(found, [*folders[::-1], folders[2]])
 
 

@@ -153,7 +153,7 @@ class TestMaps(ImportTest):
         e = self.example()
         for text, words in (
             ("dense 4\nrelux\ndense 1\nloss mse\n", "a.arch:2: "),
-            ("dense 4\nrelu\ndense 4\npolicy tanh-gaussian log-std=clip min=-10 max=2\n", "found an actor"),
+            ("dense 4\npolicy tanh-gaussian log-std=clip min=-10 max=2\n", "found a policy or outputs"),
             ("dense 4\nrelu\ndense 1\n", "a.arch:3: the line 'loss ...' or 'policy ...' is missing"),
         ):
             e.write_text("a.arch", text)

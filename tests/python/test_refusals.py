@@ -215,7 +215,8 @@ class TestRefusals(ImportTest):
         e = self.example()
         programs = os.environ["KAPPASCOPE_PROGRAMS"]
         os.mkdir(e.path("programs"))
-        os.symlink(os.path.join(programs, "kappascope-inspect"), e.path("programs/kappascope-inspect"))
+        os.symlink(os.path.join(programs, "kappascope"), e.path("programs/kappascope"))
+        os.symlink(os.path.join(programs, "..", "lib"), e.path("lib"))
         e.write_text("programs/kappascope-analyze", '#!/bin/sh\necho $$ >"${0%/*}/id"\nexec sleep 1000\n')
         os.chmod(e.path("programs/kappascope-analyze"), 0o755)
         names = sorted(os.listdir(self.folder))

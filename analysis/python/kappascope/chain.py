@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from kappascope.description import UNCOUNTED
 from kappascope.graph import Graph, added
 from kappascope.losses import Loss
 from kappascope.tracing import place_of
@@ -421,7 +420,7 @@ def description_lines(
     for item in items:
         if not isinstance(item, tuple):
             lines.append(indent + _text(item, project))
-            values += [] if item.kind in UNCOUNTED else [item]
+            values += [] if item.kind in ("input", "slice") else [item]  # they have no number
             continue
         container, inner, extra = item
         inner_lines, inner_values = description_lines(inner, project, depth + 1)

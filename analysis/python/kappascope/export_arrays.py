@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kappascope.checkpoint import write_checkpoint
-from kappascope.description import KINDS, Description, read_description
+from kappascope.description import LOSS, Description
 from kappascope.losses import Loss
 from kappascope.maps import read_text
 from kappascope.minibatches import (
@@ -30,23 +30,24 @@ def described(arch: Path, loss: str | None, inputs: int) -> tuple[str, Descripti
     columns of the input. Raises Refused."""
     if not isinstance(arch, (str, os.PathLike)):
         fail(f"arch: expected the path of a description, or its text, found {type(arch).__name__}")
-    arch = os.fspath(arch)
-    if "\n" not in arch and (os.path.exists(arch) or arch.split()[:1] not in [[kind] for kind in KINDS]):
+    arch, source = os.fspath(arch), "description"
+    # A description of one line is a dense.
+    if "\n" not in arch and (os.path.exists(arch) or arch.split()[:1] != ["dense"]):
         if not os.path.exists(arch):
             fail(f"{arch}: no such file. Expected the path of a description, or its text")
-        arch = read_text(arch)
+        arch, source = read_text(arch), arch
     arch = arch.removeprefix("\ufeff").rstrip() + "\n"
-    description = read_description(arch, inputs)
-    if not description.heads:
-        if loss is None:
+    has_loss = LOSS.search(arch)
+    if loss is None:
+        if not has_loss:
             fail("loss: expected it as an argument or as the last line of the description")
-        arch += f"loss {Loss(loss).text}\n"
-        description = read_description(arch, inputs)
-    elif loss is not None:
-        text, given = ", ".join(one.text for one, _ in description.heads), Loss(loss)
-        one = description.heads[0][0]
-        if len(description.heads) > 1 or (one.name, one.options) != (given.name, given.options):
-            fail(f"loss: the description has {text!r}, the argument is {given.text!r}")
+        return arch, Description(arch, inputs, source)
+    given = Loss(loss)
+    arch += "" if has_loss else f"loss {given.text}\n"
+    description = Description(arch, inputs, source)
+    if [one.options for one, _ in description.heads] != [given.options]:
+        text = ", ".join(one.text for one, _ in description.heads)
+        fail(f"loss: the description has {text!r}, the argument is {given.text!r}")
     return arch, description
 
 

@@ -182,9 +182,7 @@ def _optax(
         return None
     adam = {"step": counts.pop(), **_constants([told for _, told in found], given)}
     frozen = {x.group for x in layers if not x.trainable}
-    plain = [Layer(0, x.kind, x.out, x.params) for x in layers]
-    for new, old in zip(plain, layers):
-        new.group = old.group
+    plain = [Layer(x.group, x.kind, x.params) for x in layers]
     for moment, tree in (("m", "mu"), ("v", "nu")):
         taken, _ = take([getattr(s, tree) for s in states], names, plain, ensemble)
         adam[moment] = {key: a for key, a in taken.items() if key.split("/")[0] not in frozen}

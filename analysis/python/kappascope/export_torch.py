@@ -11,7 +11,7 @@ import numpy as np
 
 from kappascope.checkpoint import write_checkpoint
 from kappascope.critics import Critic, check_parameters, check_projections, collect, states_of
-from kappascope.description import Description, Layer, read_description
+from kappascope.description import Description, Layer
 from kappascope.graph import Graph
 from kappascope.losses import Loss, torch_loss
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, targets_of_heads
@@ -272,7 +272,7 @@ def common_description(critics: list[Critic], arrays: Arrays) -> Description:
             )
     rows = next(iter(arrays.values())).shape[1]
     width = critics[0].input(first, critics[0].graph.seen, rows).shape[1]
-    description = read_description(first.text, width)
+    description = Description(first.text, width)
     assert len(description.layers) == len(first.values)
     check_parameters(critics)
     return description

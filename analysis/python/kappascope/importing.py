@@ -2,15 +2,14 @@
 
 The program reads the map, the description and the minibatches (import_files), finds the source of each array
 of the critic (maps.py), checks all shapes before it reads values, and writes the checkpoint into a temporary
-folder. There the programs of KappaScope read it: `inspect` has read the description before, and `analyze`
-compares the results of the other framework with its own. Only then does the checkpoint get its name."""
+folder. There `analyze` reads it, and compares the results of the other framework with its own. Only then does
+the checkpoint get its name."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
 import itertools
-import math
 import os
 import re
 import signal
@@ -25,7 +24,7 @@ import numpy as np
 
 from kappascope.arrays import open_weights
 from kappascope.checkpoint import LOCK, check_replaceable, lock, remove_abandoned, replace, write_checkpoint
-from kappascope.description import Description, read_description
+from kappascope.description import Description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
 from kappascope.minibatches import RESULTS, read_results, warnings_of_rows
 from kappascope.names import Array, Arrays
@@ -227,27 +226,19 @@ def _take_batch(batch: Weights, description: Description, critics: int) -> tuple
     return found | read_results(batch.path, results, shape, loss_rows), wide
 
 
-# --- the programs of KappaScope ---
+# --- KappaScope: the library and the analyzer ---
 
 
-def _program(name: str) -> str:
-    """The program, which checks what is imported."""
-    try:
-        return program(name)
-    except FileNotFoundError as error:
-        fail(str(error))
-
-
-def _run(command: list[str]) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error of a program, which ends if this one is asked to.
-    Signals wait while it is started: one in between would leave it without a parent that knows of it."""
+def _run(command: list[str]) -> tuple[int, str]:
+    """Exit status and standard error of a program, which ends if this one is asked to. Signals wait while it
+    is started: one in between would leave it without a parent that knows of it."""
     process = None
     waiting = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         try:
             process = subprocess.Popen(
                 command,
-                stdout=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="surrogateescape",
@@ -255,8 +246,8 @@ def _run(command: list[str]) -> tuple[int, str, str]:
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
-        printed, said = process.communicate()
-        return process.returncode, printed, said
+        _, said = process.communicate()
+        return process.returncode, said
     except BaseException:
         if process:
             process.kill()
@@ -264,11 +255,16 @@ def _run(command: list[str]) -> tuple[int, str, str]:
         raise
 
 
-def _call(name: str, arguments: list[str], rename: dict[str, str]) -> str:
-    """What the program prints. Its message, with other names for the files, is a refusal."""
-    status, printed, said = _run([_program(name), *arguments])
+def _analyze(arguments: list[str], rename: dict[str, str]) -> None:
+    """Runs the analyzer, which checks what is imported. Its message, with other names for the files, is a
+    refusal."""
+    name = "kappascope-analyze"
+    try:
+        status, said = _run([program(name), *arguments])
+    except FileNotFoundError as error:
+        fail(str(error))
     if status == 0:
-        return printed
+        return
     lines = [line for line in said.splitlines() if line.startswith(f"{name}: ")]
     message = lines[-1].removeprefix(f"{name}: ") if lines else f"{name}: exit status {status}"
     if not lines and re.search("(?i)thread(_create| creation)", said):
@@ -278,20 +274,15 @@ def _call(name: str, arguments: list[str], rename: dict[str, str]) -> str:
     fail(message)
 
 
-def _read_description(job: Import, folder: str, inputs: int) -> tuple[str, Description]:
-    """The text of the description, which `kappascope inspect` has read, and what it says."""
-    text, copy = read_text(job.arch), os.path.join(folder, "description.arch")
-    with open(copy, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-    found = _call("kappascope-inspect", ["--inputs", str(inputs), copy], {copy: job.arch})
-    if not re.search(r"^ +loss ", found, re.M):
-        what = "an actor" if re.search(r"^ +policy ", found, re.M) else "a part of an encoder"
-        fail(f"{job.arch}: expected a critic, which ends in a loss, found {what}")
-    description = read_description(text, inputs)
-    counted = re.search(r"^ +parameters +(\d+)$", found, re.M)
-    ours = sum(math.prod(shape) for x in description.layers if x.trainable for shape in x.params.values())
-    if not counted or int(counted[1]) != ours:
-        fail(f"{job.arch}: {_program('kappascope-inspect')} is of another version than this package")
+def _read_description(job: Import, inputs: int) -> tuple[str, Description]:
+    """The text of the description, and what it says."""
+    text = read_text(job.arch)
+    try:
+        description = Description(text, inputs, job.arch)
+    except OSError as error:  # without the library
+        fail(str(error))
+    if not description.heads:
+        fail(f"{job.arch}: expected a critic, which ends in a loss, found a policy or outputs")
     return text, description
 
 
@@ -389,7 +380,7 @@ def import_files(job: Import) -> None:
     start = ".kappascope-import-"
     remove_abandoned(os.path.join(glob.escape(parent or tempfile.gettempdir()), f"{start}*", LOCK))
     with tempfile.TemporaryDirectory(prefix=start, dir=parent) as folder, _locked(folder):
-        text, description = _read_description(job, folder, inputs[2])
+        text, description = _read_description(job, inputs[2])
         for warning in warnings_of_rows(description.joint, inputs[1]):
             if not job.quiet:
                 print(f"kappascope-import: {job.batch}: {warning}", file=sys.stderr)
@@ -401,19 +392,14 @@ def import_files(job: Import) -> None:
         wide, path = wide or wide_batch, os.path.join(folder, "checkpoint.h5")
         _write(path, text, arrays, results, matches, wide)
         out = ["--quiet", "--precision", "f64", "--gradient", os.path.join(folder, "gradient.h5"), path]
-        _call(
-            "kappascope-analyze",
-            out,
-            {f"{path}: /batch/": f"{job.batch}: ", path: job.output or "the checkpoint"},
-        )
+        _analyze(out, {f"{path}: /batch/": f"{job.batch}: ", path: job.output or "the checkpoint"})
         _list_results(job, results)
         if job.output is not None:
             replace(path, job.output)
-            count = sum(math.prod(s) for x in description.layers if x.trainable for s in x.params.values())
             _say(
                 job,
-                f"{job.output}: {sum(counts)} critics of {count} parameters, {inputs[0]} minibatches of "
-                f"{inputs[1]} rows, in {'float64' if wide else 'float32'}",
+                f"{job.output}: {sum(counts)} critics of {description.parameters} parameters, {inputs[0]} "
+                f"minibatches of {inputs[1]} rows, in {'float64' if wide else 'float32'}",
             )
 
 

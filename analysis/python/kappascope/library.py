@@ -11,9 +11,46 @@ from typing import Any
 
 from kappascope.names import VERSION
 from kappascope.programs import program
+from kappascope.refusal import fail
 
 PRODUCT = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_double), POINTER(c_double))
 WATCH = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_size_t)
+
+
+class Sizes(ctypes.Structure):
+    _fields_ = [
+        (name, c_size_t)
+        for name in "parameters statistics inputs outputs targets layers ensemble minibatches rows loss_rows "
+        "frozen heads".split()
+    ]
+
+
+class Shape(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("rows", c_size_t), ("columns", c_size_t)]
+
+
+class LayerParts(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char * 32),
+        ("kind", c_char_p),
+        ("outputs", c_size_t),
+        ("trainable", c_bool),
+        ("joint", c_bool),
+        ("parameter", Shape * 3),
+        ("state", Shape * 3),
+    ]
+
+
+class HeadParts(ctypes.Structure):
+    _fields_ = [
+        ("loss", c_char_p),
+        ("outputs", c_size_t),
+        ("targets", c_size_t),
+        ("min", c_double),
+        ("max", c_double),
+        ("delta", c_double),
+        ("weight", c_double),
+    ]
 
 
 class Option(ctypes.Structure):
@@ -46,6 +83,8 @@ class StoredArray(ctypes.Structure):
 
 # The functions that return a status, with their arguments.
 _CALLS: dict[str, list[Any]] = {
+    "arch_sizes": [c_char_p, c_size_t, POINTER(Sizes)],
+    "arch_parts": [c_char_p, c_size_t, POINTER(LayerParts), POINTER(HeadParts)],
     "scout": [c_char_p],
     "analyze": [c_char_p, POINTER(Request), POINTER(c_void_p)],
     "operator_from_product": [c_size_t, PRODUCT, c_void_p, POINTER(c_void_p)],
@@ -57,6 +96,7 @@ _CALLS: dict[str, list[Any]] = {
     "spectrum_attribute": [c_void_p, c_size_t, POINTER(Attribute)],
     "spectrum_array": [c_void_p, c_size_t, POINTER(StoredArray)],
 }
+_THREADLESS = "arch_sizes", "arch_parts"
 _FREES = "operator_free", "spectrum_free"
 _USAGE, _IO, _MEMORY = 1, 3, 6  # of enum kappascope_status
 
@@ -91,7 +131,7 @@ class Library:
 
     def call(self, name: str, *arguments: Any) -> None:
         """Calls kappascope_NAME. Raises ValueError, OSError, MemoryError or AnalysisError."""
-        if os.getpid() != self.process:
+        if name not in _THREADLESS and os.getpid() != self.process:
             raise RuntimeError(
                 "kappascope: expected the process that loaded the library, found a fork of it, where "
                 "OpenMP's threads do not exist: start processes by multiprocessing's method 'spawn'"
@@ -100,6 +140,19 @@ class Library:
         if status != 0:
             message = self._c.kappascope_error().decode(errors="replace")
             raise _ERRORS.get(status, AnalysisError)(message)
+
+    def parts(self, arch: str, inputs: int, rename: tuple[str, str]) -> tuple[Sizes, Any, Any]:
+        """The sizes, the layers and the heads of a description. rename: what stands for the first word in the
+        message of Refused."""
+        text, sizes = arch.encode("utf-8", "surrogateescape"), Sizes()
+        text = text.replace(b"\0", b"\1")  # which does not end the text, and is refused like it
+        try:
+            self.call("arch_sizes", text, inputs, sizes)
+            layers, heads = (LayerParts * sizes.layers)(), (HeadParts * sizes.heads)()
+            self.call("arch_parts", text, inputs, layers, heads)
+        except (AnalysisError, ValueError) as error:
+            fail(str(error).replace(*rename, 1))
+        return sizes, layers, heads
 
     def free(self, name: str, handle: c_void_p) -> None:
         getattr(self._c, f"kappascope_{name}_free")(handle)

@@ -2,78 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from kappascope.library import library
 from kappascope.names import Tensor
-from kappascope.refusal import did_you_mean, fail
-
-_LOSSES: dict[str, dict[str, float | None]] = {
-    "mse": {},
-    "ce": {"min": None, "max": None},
-    "huber": {"delta": 1.0},
-    "quantile": {"kappa": 1.0},
-}
-_LOSS_HINTS = {
-    **dict.fromkeys(["mseloss", "mse_loss"], "mse weight=2"),
-    **dict.fromkeys(["cross_entropy", "crossentropyloss"], "ce min=V max=V"),
-    **dict.fromkeys(["smooth_l1", "smooth_l1_loss", "huberloss", "huber_loss"], "huber delta=1"),
-    "l2": "mse",
-    "quantile_huber": "quantile",
-}
+from kappascope.refusal import fail
 
 
 class Loss:
-    """A line `loss NAME option=value...`, with or without its first word. function: PyTorch's,
-    which is compared with the line."""
+    """A line `loss NAME option=value...`, with or without its first word, as the library reads it; delta is
+    kappa of a quantile loss. function: PyTorch's, which is compared with the line."""
 
     def __init__(self, text: str, function: Any = None) -> None:
         if not isinstance(text, str):
             name = getattr(text, "__name__", type(text).__name__)
             fail(f"loss: expected a line, such as 'mse' for the mean of (f - t)^2 / 2, found {name}")
-        self.function, words = function, text.split()
-        words = words[1:] if words[:1] == ["loss"] else words
-        name = words[0] if words else ""
-        if name not in _LOSSES:
-            fail(
-                f"loss: expected one of {', '.join(_LOSSES)}, found {name!r}"
-                + did_you_mean(name, _LOSSES, _LOSS_HINTS)
-            )
-        self.name, self.text = name, " ".join(words)
-        self.options: dict[str, Any] = {**_LOSSES[name], "weight": 1.0}
-        given = [word.partition("=")[0] for word in words[1:]]
-        if len(set(given)) < len(given):
-            fail(f"loss {name}: expected each option once, found {self.text!r}")
-        for word in words[1:]:
-            self._read_option(word)
-        missing = [key for key, value in self.options.items() if value is None]
-        if missing:
-            fail(
-                f"loss {name}: expected the options {' and '.join(f'{key}=V' for key in missing)}, the "
-                "values of the first and the last atom"
-            )
-        if name == "ce" and not self.options["min"] < self.options["max"]:
-            fail(f"loss ce: expected min < max, found {self.options['min']:g} and {self.options['max']:g}")
-        self.weight = self.options["weight"]
-
-    def _read_option(self, word: str) -> None:
-        key, _, value = word.partition("=")
-        if key not in self.options:
-            fail(f"loss {self.name}: expected the options {', '.join(self.options)}, found {word!r}")
-        try:
-            number = float(value if re.fullmatch(r"[0-9.eE+-]+", value) else "")
-        except ValueError:
-            fail(
-                f"loss {self.name}: expected a number after {key}=, found {value!r}. Write a fraction as a "
-                "decimal number"
-            )
-        low = -1e12 if key in ("min", "max") else 1e-12
-        if not low <= number <= 1e12:
-            fail(f"loss {self.name}: {key}: expected a number from {low:g} to 1e+12, found {value}")
-        self.options[key] = number
+        words = text.split()
+        self.function, self.text = function, " ".join(words[words[:1] == ["loss"] :])
+        _, _, (head,) = library().parts(f"dense 2\nloss {self.text}\n", 1, ("arch:2:", "loss:"))
+        self.name, self.weight, self.delta = head.loss.decode(), head.weight, head.delta
+        self.options = self.name, head.min, head.max, head.delta, head.weight
 
 
 Head = tuple[Loss, int]  # the loss of a head, and its outputs
@@ -89,14 +40,14 @@ def _loss_rows(loss: Loss, f: Any, t: Any, xp: Any, logsumexp: Callable[[Any], A
     if loss.name == "mse":
         rows = 0.5 * (f - t) ** 2 / f.shape[-1]
     elif loss.name == "huber":
-        rows = _huber(f - t, loss.options["delta"], xp) / f.shape[-1]
+        rows = _huber(f - t, loss.delta, xp) / f.shape[-1]
     elif loss.name == "ce":
         rows = t.sum(-1) * logsumexp(f) - (t * f).sum(-1)
     else:
         k = f.shape[-1]
         q = xp.asarray((2 * np.arange(k) + 1) / (2 * k)).reshape(1, k, 1)
         d = t[:, None, :] - f[:, :, None]
-        rows = xp.where(d < 0, 1 - q, q) * _huber(d, loss.options["kappa"], xp) / t.shape[-1]
+        rows = xp.where(d < 0, 1 - q, q) * _huber(d, loss.delta, xp) / t.shape[-1]
     return rows.reshape(len(f), -1).sum(-1)
 
 

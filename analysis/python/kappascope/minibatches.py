@@ -131,8 +131,6 @@ def _target(
     own = t.ndim == 4 and t.shape[2] == ensemble
     columns = outputs
     t = t[..., None] if t.ndim == 2 and columns == 1 else t
-    if loss.name == "ce" and outputs < 2:
-        fail(f"loss ce: expected critics of at least 2 outputs, found {outputs}")
     free = loss.name == "quantile" and not several  # any number of samples
     if (
         not (t.ndim == 3 or own)

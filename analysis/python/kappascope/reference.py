@@ -23,7 +23,7 @@ def _factor(ratios: Array, ensemble: int, heads: list[Head], targets: Array) -> 
     """By how much another loss of the same kind is larger than that of the lines, and what it is: the fewest
     differences that give the ratio."""
     (loss, outputs), several = heads[0], len(heads) > 1
-    kappa = loss.options.get("delta", loss.options.get("kappa", 1.0))
+    kappa = loss.delta or 1.0
     summed = loss.name in ("mse", "huber")
     samples = targets.shape[-1] if loss.name == "quantile" else 1
     known = [

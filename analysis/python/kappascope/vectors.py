@@ -85,9 +85,9 @@ def _read(file: Any) -> tuple[Array, str]:
 
 def _trees(path: Path, critics: Any, names: Mapping[str, str], parameters: str, vectors: Array) -> list[Any]:
     """The vectors as trees of JAX."""
-    found: dict[int, Layer] = {}
-    for number, kind, name, shape in re.findall(r"(\d+)_(\w+)/(\w+) \[([\d, ]*)\]", parameters):
-        layer = found.setdefault(int(number), Layer(int(number), kind, 0))
+    found: dict[str, Layer] = {}
+    for group, kind, name, shape in re.findall(r"(\d+_(\w+))/(\w+) \[([\d, ]*)\]", parameters):
+        layer = found.setdefault(group, Layer(group, kind))
         layer.params[name] = tuple(map(int, shape.split(",")))
     layers, trees = list(found.values()), critics if isinstance(critics, (list, tuple)) else [critics]
     sizes = [math.prod(shape) for layer in layers for shape in layer.params.values()]
