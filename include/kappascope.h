@@ -182,8 +182,8 @@ enum kappascope_precision {
  *                      + weight_decay/2 |theta|^2 )
  */
 struct kappascope_problem {
-    const char *kind; /* "hessian", "ggn", "residual", "preconditioned" or "manifold":
-                       * analysis/README.md                                                   */
+    const char *kind; /* "hessian", "ggn", "residual", "preconditioned", "manifold", "ntk",
+                       * "ntk-value" or "fisher": analysis/README.md                          */
     enum kappascope_precision precision; /* precision of products; activations are in float64 */
     bool evaluation;     /* batchnorm uses running statistics                                 */
     bool raw_rewards;    /* take the file's /batch/target_raw, targets from raw rewards        */

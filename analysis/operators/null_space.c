@@ -42,6 +42,7 @@ struct finder {
     const struct ks_problem *problem;
     struct ks_null_space *space;
     bool spheres; /* projected columns have their normals as the only null directions */
+    bool outputs; /* an equal shift of all logits is a change */
     bool lifted;  /* a weight decay makes all null directions but the normals positive */
     size_t ids;   /* used so far */
     size_t *of_columns, *of_total; /* [ids + 1] the first bias whose gradient has this id */
@@ -270,7 +271,7 @@ static void find_in_layer(struct finder *f, const struct KS(layer) *l, bool cent
 /* The sums of the adjoint of the outputs that a loss reads. */
 static struct sums of_outputs(struct finder *f, const struct KS(loss) *loss)
 {
-    return loss->kind->shift_invariant ? zero_rows(f, 1) : unknown(f);
+    return loss->kind->shift_invariant && !f->outputs ? zero_rows(f, 1) : unknown(f);
 }
 
 /* Visits the layers from the output to the input, in the order of net_backward. */
@@ -310,6 +311,7 @@ static ks_status find(const struct ks_problem *q, const struct ks_operator_kind 
     struct finder f = {.problem = q,
                        .space = space,
                        .spheres = kind->spheres,
+                       .outputs = kind->outputs,
                        .lifted = q->weight_decay != 0 && (kind->moving || kind->spheres)};
 
     KS_TRY(ks_pool_alloc(&pool, ids, sizeof *f.of_columns, &f.of_columns));

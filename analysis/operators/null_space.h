@@ -24,6 +24,7 @@
  *
  * For operators other than the Hessian and its two terms:
  *
+ *   ntk                    none of the softmax: an equal shift of all outputs is a change
  *   preconditioned         D^1/2 u, if all of u is among the coordinates; none with a weight decay
  *   manifold               u on parameters that are on no sphere, none with a weight decay; and the
  *                          normals of the spheres, the projected columns w_j, as P_j w_j = 0 */

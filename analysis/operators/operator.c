@@ -74,22 +74,50 @@ void ks_operator_free(struct ks_operator *a)
 
 /* --- the table --- */
 
-/* G = J' H_l J has at most the rank of H_l, which has a block of K x K for each row with a loss.
- * The block of a softmax cross-entropy has rank K - 1: it maps (1, ..., 1) to zero. A weight decay
+/* J' M J has at most the rank of M, which has a block of K x K for each row with a loss. */
+static size_t rows_times(const struct ks_problem *q, size_t rank_of_block)
+{
+    const struct ks_checkpoint *c = q->checkpoint;
+    const size_t critics = q->critic < 0 ? c->critic.ensemble : 1;
+
+    return critics * ks_problem_minibatches(q) * c->loss_rows * rank_of_block;
+}
+
+static const struct KS(loss) *loss_of(const struct ks_problem *q)
+{
+    return &q->checkpoint->critic.arch->loss;
+}
+
+/* The block of a softmax cross-entropy has rank K - 1: it maps (1, ..., 1) to zero. A weight decay
  * makes G full rank. */
 static size_t ggn_operator_rank(const struct ks_problem *q)
 {
-    const struct ks_checkpoint *c = q->checkpoint;
-    const struct KS(loss) *loss = &c->critic.arch->loss;
-    size_t critics = q->critic < 0 ? c->critic.ensemble : 1, rows = ks_problem_minibatches(q);
-
+    const struct KS(loss) *loss = loss_of(q);
     size_t rank = loss->outputs - loss->kind->shift_invariant;
 
     for (size_t h = 0; h < loss->n_heads; h++)
         rank -= loss->head[h].kind->shift_invariant;
-    if (q->weight_decay != 0)
-        return 0;
-    return critics * rows * c->loss_rows * rank;
+    return q->weight_decay != 0 ? 0 : rows_times(q, rank);
+}
+
+static size_t ntk_operator_rank(const struct ks_problem *q)
+{
+    return rows_times(q, loss_of(q)->outputs);
+}
+
+static size_t ntk_value_operator_rank(const struct ks_problem *q)
+{
+    const struct KS(loss) *loss = loss_of(q);
+    size_t rank = loss->n_heads > 0 ? 0 : loss->kind->value ? 1 : loss->outputs;
+
+    for (size_t h = 0; h < loss->n_heads; h++)
+        rank += loss->head[h].kind->value ? 1 : loss->head[h].outputs;
+    return rows_times(q, rank);
+}
+
+static size_t fisher_operator_rank(const struct ks_problem *q)
+{
+    return rows_times(q, 1);
 }
 
 const struct ks_operator_kind ks_operator_kinds[] = {
@@ -101,6 +129,12 @@ const struct ks_operator_kind ks_operator_kinds[] = {
     {"preconditioned", "the preconditioned operator", ks_preconditioned_new, .wide = true,
      .moving = true},
     {"manifold", "the manifold operator", ks_manifold_new, .spheres = true},
+    {"ntk", "the ntk operator", NULL, ks_ntk_new_f32, ks_ntk_new_f64,
+     .operator_rank = ntk_operator_rank, .partial = true, .outputs = true},
+    {"ntk-value", "the ntk-value operator", NULL, ks_ntk_value_new_f32, ks_ntk_value_new_f64,
+     .operator_rank = ntk_value_operator_rank, .partial = true},
+    {"fisher", "the fisher operator", NULL, ks_fisher_new_f32, ks_fisher_new_f64,
+     .operator_rank = fisher_operator_rank, .partial = true},
     {.name = NULL},
 };
 

@@ -63,7 +63,8 @@ struct ks_operator_kind {
      * (see below). */
     bool moving;
     bool spheres; /* the curvature along the unit spheres of projected columns */
-    bool partial; /* only a part of the curvature of a step */
+    bool partial; /* not the curvature of a step, or only a part of it */
+    bool outputs; /* of the outputs, and not of the loss: an equal shift of all logits counts */
 };
 extern const struct ks_operator_kind ks_operator_kinds[];
 
@@ -104,11 +105,22 @@ static inline size_t ks_problem_minibatches(const struct ks_problem *problem)
     return problem->minibatches + problem->other_minibatches;
 }
 
-/* The three curvatures of L at the checkpoint's theta, in the canonical order [E P]:
+/* Operators at the checkpoint's theta, in the canonical order [E P]:
  *
  *   hessian    the tangent of the gradient (Pearlmutter, Neural Computation 6, 1994)
  *   ggn        sum J' H_l J, with the weight decay's mu2 I (Schraudolph, Neural Comp. 14, 2002)
  *   residual   hessian - ggn
+ *   ntk        scale/(N B) sum J_i' J_i over the rows i, with their outputs' Jacobians J_i [K, P].
+ *              Its nonzero eigenvalues are those of scale/(N B) J J', the neural tangent kernel of
+ *              all rows and outputs (Jacot et al., NeurIPS 2018). Weights do not enter
+ *   ntk-value  the same for the number that the outputs of each head stand for: ce, the expectation
+ *              of its atoms; quantile, the mean; else each output
+ *   fisher     scale/(N B) sum g_i g_i', with the gradient g_i of row i's loss w_i l_i: the second
+ *              moment of the rows' gradients, often called the empirical Fisher matrix
+ *
+ * With batch statistics, f_i depends on all rows of its minibatch, also through them, and so J_i
+ * and g_i are the derivatives of row i's outputs and loss with the minibatch as it is: the g_i of a
+ * minibatch still sum to B times its gradient.
  *
  * What depends on theta alone is computed once, in float64, and stored in the precision of the
  * products (f32 or f64). Each thread takes whole minibatches, so at most one thread per minibatch
@@ -120,6 +132,12 @@ ks_status ks_ggn_new_f32(const struct ks_problem *problem, struct ks_operator **
 ks_status ks_ggn_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_residual_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_residual_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_ntk_new_f32(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_ntk_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_ntk_value_new_f32(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_ntk_value_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_fisher_new_f32(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_fisher_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
 /* Adam's D_i = sqrt(v_i / (1 - beta2^step)) + eps (Kingma and Ba, ICLR 2015, algorithm 1), or 0
  * where v_i = 0. The checkpoint must hold v. */

@@ -156,6 +156,32 @@ static void find_input(const struct ks_primal *primal, struct ks_microbatch at, 
         KS(net_centre)(primal->rows, in, input);
 }
 
+/* Replaces the outputs by what describes the matrices M. `output_bar` is output_scale times the
+ * gradient of each row's loss. */
+static void find_inner(const struct ks_primal *primal, const struct KS(outputs) *at,
+                       const double *weight, const double *output_bar, double *output)
+{
+    const struct KS(loss) *loss = &primal->fold->arch->loss;
+    const size_t n = at->rows * loss->outputs;
+
+    switch (primal->inner) {
+    case KS_INNER_HESSIAN:
+        KS(loss_curvature)(loss, at, weight, output);
+        break;
+    case KS_INNER_IDENTITY:
+        for (size_t i = 0; i < n; i++)
+            output[i] = 1;
+        break;
+    case KS_INNER_VALUE:
+        KS(loss_value)(loss, at->rows, output, output);
+        break;
+    case KS_INNER_GRADIENT:
+        for (size_t i = 0; i < n; i++)
+            output[i] = output_bar[i] / primal->output_scale;
+    }
+    memset(output + n, 0, (primal->loss_rows * loss->outputs - n) * sizeof *output);
+}
+
 struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
                                         struct ks_microbatch at, double *block, double *gradient)
 {
@@ -178,13 +204,15 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
     KS(net_forward)(net, w, state, b.input, b.primal);
     loss = KS(loss_gradient)(&arch->loss, &outputs, weight, primal->output_scale, output_bar);
     memset(output_bar + at.rows * arch->out, 0, rest * sizeof *output_bar);
-    if (primal->gauss_newton)
+    if (primal->gauss_newton) { /* no layer that can be the last one reads its output again */
+        find_inner(primal, &outputs, weight, output_bar, output);
         memset(output_bar, 0, primal->loss_rows * arch->out * sizeof *output_bar);
+    }
     KS(net_backward)
     (net, &(struct KS(net_backward)){
               .w = w, .x = b.input, .primal = b.primal, .adjoint = b.adjoint, .w_bar = gradient});
-    KS(loss_curvature)(&arch->loss, &outputs, weight, output);
-    memset(output + at.rows * arch->out, 0, rest * sizeof *output);
+    if (!primal->gauss_newton)
+        find_inner(primal, &outputs, weight, output_bar, output);
     b.loss = loss * primal->output_scale;
     return b;
 }

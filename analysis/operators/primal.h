@@ -23,7 +23,9 @@ struct ks_primal {
     struct ks_fold *fold;
     struct ks_net_f64 *net; /* the folded critic */
     double *w;              /* [E, ...] extended parameters (arch.h) of the folded critics */
-    bool gauss_newton;      /* adjoints are zero: a Gauss-Newton product does not depend on them */
+    /* Of products J' M J, which depend on no adjoints, these are zero; and which M. */
+    bool gauss_newton;
+    enum ks_inner inner;
     /* Rows of a minibatch that are computed: all R; or, if rows do not depend on each other, the B
      * rows that enter the loss, in microbatches (net.h). All of these have the same number of rows:
      * the last repeats its last row, without a loss. */
@@ -38,7 +40,8 @@ struct ks_primal {
 };
 
 /* Checks that the problem fits its checkpoint (KS_USAGE, KS_FORMAT), folds the critic and its
- * parameters. Computes nothing yet. The caller frees with ks_primal_free. */
+ * parameters. Computes nothing yet. `inner` is KS_INNER_HESSIAN; the caller may change it, and
+ * frees with ks_primal_free. */
 ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
@@ -54,8 +57,8 @@ struct ks_microbatch ks_microbatch(const struct ks_primal *primal, size_t number
 /* The passes of one critic over one microbatch; the arrays lie in one block of ks_primal_size()
  * numbers. */
 struct ks_primal_pass {
-    /* In the layout of the net (net.h), except that the weights of the loss's Hessian (loss.h),
-     * which products need, have replaced the outputs. */
+    /* In the layout of the net (net.h), except that what describes the matrices M (loss.h:
+     * loss_inner), which products need, has replaced the outputs. */
     double *primal, *adjoint;
     double *input; /* [primal->input], the input of the folded critic; if only batch norms read it
                     * (net.h: input_invariant), minus the mean of its rows */

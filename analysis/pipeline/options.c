@@ -149,7 +149,8 @@ const struct ks_key ks_analyze_keys[] = {
      "print the statistics as CSV, one row per checkpoint"},
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): the member is the pointer itself */
     {"operator", KS_ROW_OTHER(), "hessian", OF_SPECTRUM(kind), "NAME",
-     "hessian, ggn, residual, preconditioned, manifold", .read = read_operator},
+     "hessian, ggn, residual, preconditioned, manifold, ntk, ntk-value, fisher",
+     .read = read_operator},
     {"critic", KS_ROW_COUNT(0, INT32_MAX), NULL, OF_SPECTRUM(critic), "E",
      "the diagonal block of one critic (default: all)"},
     {"layer", KS_ROW_OTHER(), NULL, OF_SPECTRUM(layer), "NN",

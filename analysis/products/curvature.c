@@ -1,6 +1,6 @@
-/* The Hessian, the generalized Gauss-Newton matrix and their difference, of the critics' loss,
- * times a vector: forward over reverse (Pearlmutter, Neural Computation 6, 1994), the tangent of
- * the hand-written backward pass.
+/* The Hessian of the critics' loss, the generalized Gauss-Newton matrix, their difference, and
+ * matrices J' M J with another M than H_l (loss.h), times a vector: forward over reverse
+ * (Pearlmutter, Neural Computation 6, 1994), the tangent of the hand-written backward pass.
  *
  *   f_dot     = J v                                    net_tangent_forward
  *   f_bar_dot = 1/(N B) H_l f_dot                      the loss's curvature
@@ -26,7 +26,23 @@
 #include "operators/operator.h"
 #include "operators/primal.h"
 
-enum kind { HESSIAN, GGN, RESIDUAL };
+enum kind { HESSIAN, GGN, RESIDUAL, NTK, NTK_VALUE, FISHER };
+
+static const struct {
+    enum ks_inner inner;
+    bool loss_hessian, residual; /* its terms */
+    bool decays;
+    int units; /* the power of the loss's weight by which it is multiplied */
+    /* What find_stretch multiplies, in float64. */
+    ks_status (*in_f64)(const struct ks_problem *problem, struct ks_operator **a);
+} kinds[] = {
+    [HESSIAN] = {KS_INNER_HESSIAN, true, true, true, 1, ks_hessian_new_f64},
+    [GGN] = {KS_INNER_HESSIAN, true, false, true, 1, ks_ggn_new_f64},
+    [RESIDUAL] = {KS_INNER_HESSIAN, false, true, false, 1, ks_hessian_new_f64},
+    [NTK] = {KS_INNER_IDENTITY, true, false, false, 0, ks_ntk_new_f64},
+    [NTK_VALUE] = {KS_INNER_VALUE, true, false, false, 0, ks_ntk_value_new_f64},
+    [FISHER] = {KS_INNER_GRADIENT, true, false, false, 2, ks_fisher_new_f64},
+};
 
 /* One thread's arrays. */
 struct worker {
@@ -42,6 +58,7 @@ struct worker {
 struct curvature {
     const struct ks_problem *problem;
     enum kind kind;
+    double unit;    /* what the product with the loss / primal->unit is multiplied by */
     double stretch; /* H v is computed as H (stretch v) / stretch: see find_stretch */
     struct ks_primal *primal;
     struct KS(arch) *arch; /* the folded critic in this precision */
@@ -65,7 +82,7 @@ struct curvature {
 /* The derivative of the folding meets the gradient. */
 static bool needs_gradient(const struct curvature *h)
 {
-    return h->primal->fold->folded && h->kind != GGN;
+    return h->primal->fold->folded && kinds[h->kind].residual;
 }
 
 static void lay_out(struct ks_arena *arena, void *object)
@@ -183,8 +200,8 @@ static ks_status find_stretch(struct curvature *h)
     first.minibatches = problem.minibatches = 1;
     problem.checkpoint = &first;
     problem.weight_decay = 0;
-    problem.scale = 1 / h->primal->unit;
-    KS_TRY(h->kind == GGN ? ks_ggn_new_f64(&problem, &a) : ks_hessian_new_f64(&problem, &a));
+    problem.scale = 1 / h->unit;
+    KS_TRY(kinds[h->kind].in_f64(&problem, &a));
     KS_TRY(ks_operator_prepare(a, 0));
     KS_TRY(ks_selection_new(h->problem, false, &block));
     KS_TRY(ks_arena_numbers(&arena, 3 * n, &v));
@@ -286,21 +303,21 @@ static void add_product(const struct curvature *h, struct worker *t, size_t crit
                                    .x = input_of(h, t, n),
                                    .kept = h->kept + pair * net->kept,
                                    .tangent = t->tangent,
-                                   .gauss_newton = h->kind == GGN};
-    struct KS(loss_hessian) hessian = {.rows = net->out_rows,
-                                       .scale = (real)h->primal->output_scale};
+                                   .gauss_newton = !kinds[h->kind].residual};
+    struct KS(loss_inner) inner = {.kind = kinds[h->kind].inner,
+                                   .rows = net->out_rows,
+                                   .scale = (real)h->primal->output_scale};
 
     if (pair >= h->n_kept) {
         compute(h, t, pair, t->kept, NULL);
         pass.kept = t->kept;
     }
     KS(net_tangent_forward)(net, &pass);
-    hessian.c = KS(net_kept_output)(net, pass.kept);
-    if (h->kind == RESIDUAL)
-        memset(t->f_bar_dot, 0, net->out_rows * h->arch->out * sizeof *t->f_bar_dot);
-    else
+    inner.c = KS(net_kept_output)(net, pass.kept);
+    if (kinds[h->kind].loss_hessian)
         KS(loss_multiply)
-    (&h->arch->loss, &hessian, KS(net_output_dot)(net, t->tangent), t->f_bar_dot);
+    (&h->arch->loss, &inner, KS(net_output_dot)(net, t->tangent), t->f_bar_dot);
+    else memset(t->f_bar_dot, 0, net->out_rows * h->arch->out * sizeof *t->f_bar_dot);
     KS(net_tangent_backward)(net, &pass, t->f_bar_dot, t->scratch, t->sum);
 }
 
@@ -350,10 +367,8 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
     struct curvature *h = self;
     const struct ks_networks *critics = &h->problem->checkpoint->critic;
     size_t n = ks_networks_parameters(critics) / critics->ensemble, folded = h->arch->parameters;
-    bool decays = h->kind != RESIDUAL && !h->problem->omits_decay;
+    bool decays = kinds[h->kind].decays && !h->problem->omits_decay;
     double decay = decays ? h->problem->weight_decay : 0, c = h->problem->scale;
-    const double unit = h->primal->unit;
-
     assert(h->kept); /* curvature_prepare was called */
     memset(out, 0, critics->ensemble * n * sizeof *out);
     for (size_t e = 0; e < h->critics; e++) {
@@ -374,7 +389,7 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
                                                   .out = out + at});
 #pragma omp parallel for schedule(static)
         for (size_t i = at; i < at + n; i++)
-            out[i] = c * (unit * out[i] + decay * v[i]);
+            out[i] = c * (h->unit * out[i] + decay * v[i]);
     }
     return KS_OK;
 }
@@ -398,7 +413,9 @@ static ks_status build(const struct ks_problem *problem, enum kind kind, struct 
 {
     h->problem = problem;
     h->kind = kind;
-    KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
+    KS_TRY(ks_primal_new(problem, !kinds[kind].residual, &h->primal));
+    h->primal->inner = kinds[kind].inner;
+    h->unit = pow(h->primal->unit, kinds[kind].units);
     KS_TRY(find_stretch(h)); /* before anything else that is large is allocated */
     KS_TRY(set_shapes(problem, h));
     KS_TRY(ks_arena_make(&h->arena, lay_out, h));
@@ -440,4 +457,19 @@ ks_status KS(ggn_new)(const struct ks_problem *problem, struct ks_operator **a)
 ks_status KS(residual_new)(const struct ks_problem *problem, struct ks_operator **a)
 {
     return curvature_new(problem, RESIDUAL, a);
+}
+
+ks_status KS(ntk_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, NTK, a);
+}
+
+ks_status KS(ntk_value_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, NTK_VALUE, a);
+}
+
+ks_status KS(fisher_new)(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return curvature_new(problem, FISHER, a);
 }

@@ -258,8 +258,9 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "lambda_max over the largest eigenvalue for which steps with the learning rate eta are "
         "stable on a quadratic (above 1 they are unstable): 2/eta; for `preconditioned` (2 + 2 "
         "beta1)/((1 - beta1) eta), for Adam with a fixed preconditioner (Cohen et al. "
-        "2022). eta is `--learning-rate`, else the checkpoint's. Absent for `residual` "
-        "and `--compat xqc`; `--scale` is included"},
+        "2022). eta is `--learning-rate`, else the checkpoint's. Absent for operators that are not "
+        "the curvature of a step (`residual`, `ntk`, `ntk-value`, `fisher`) and for `--compat "
+        "xqc`; `--scale` is included"},
     [KS_STAT_LOGIT_GRADIENT_LARGEST] = {.name = "logit_gradient_largest", .kind = KS_IS_NUMBER,
      .definition =
         "of a `ce` loss, the norm of its gradient in the logits of one row, |p - t|, with p the "

@@ -154,6 +154,21 @@ static void ce_curvature(const struct KS(loss) *l, const struct KS(outputs) *at,
     }
 }
 
+/* ce: the expectation q = sum_k p_k z_k of the atoms z_k, from min to max at equal distances;
+ * dq/df_k = p_k (z_k - q). */
+static void ce_value(const struct KS(loss) *l, const real *f, real *v)
+{
+    const size_t n = l->outputs;
+    const double step = (l->max - l->min) / (double)(n - 1);
+    double mean = 0; /* of k: z_k - q = step (k - mean) */
+
+    row_softmax(n, f, v);
+    for (size_t k = 0; k < n; k++)
+        mean += (double)v[k] * (double)k;
+    for (size_t k = 0; k < n; k++)
+        v[k] *= (real)(step * ((double)k - mean));
+}
+
 /* With e = f - t and d = delta (Huber, Ann. Math. Statist. 35, 1964):
  *
  *   huber_d(e) = e^2 / 2 if |e| <= d, else d (|e| - d / 2);   derivative max(-d, min(e, d)),
@@ -268,6 +283,14 @@ static void quantile_curvature(const struct KS(loss) *l, const struct KS(outputs
     }
 }
 
+/* The mean of the quantiles. */
+static void quantile_value(const struct KS(loss) *l, const real *f, real *v)
+{
+    (void)f;
+    for (size_t k = 0; k < l->outputs; k++)
+        v[k] = 1 / (real)l->outputs;
+}
+
 /* Several heads: l = sum_h l_h(f_h, t_h). The outputs f_h of all heads stand side by side in a row,
  * and so do their targets t_h. The Hessian of l in the outputs is block diagonal. */
 
@@ -344,34 +367,82 @@ void KS(loss_curvature)(const struct KS(loss) *l, const struct KS(outputs) *at,
         c[i] *= row_weight[i / l->outputs];
 }
 
+void KS(loss_value)(const struct KS(loss) *l, size_t rows, const real *f, real *c)
+{
+    const size_t heads = l->n_heads > 0 ? l->n_heads : 1;
+
+    for (size_t i = 0, at = 0; i < rows; i++)
+        for (size_t h = 0; h < heads; h++) {
+            const struct KS(loss) *head = l->n_heads > 0 ? &l->head[h] : l;
+
+            if (head->kind->value)
+                head->kind->value(head, f + at, c + at);
+            for (size_t k = 0; k < head->outputs && !head->kind->value; k++)
+                c[at + k] = 1;
+            at += head->outputs;
+        }
+}
+
+/* out = scale c c' v */
+static void multiply_outer(size_t n, const real *c, real scale, const real *v, real *out)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < n; k++)
+        sum += (double)c[k] * (double)v[k];
+    for (size_t k = 0; k < n; k++)
+        out[k] = scale * (real)sum * c[k];
+}
+
 /* For a distribution, with v = f_dot: f_bar_dot_k = c_k (v_k - <v>), where <v> is the mean of v
  * with the weights c. If one weight is nearly 1, <v> is nearly that entry of v, and v_k - <v> would
  * cancel. Adding a constant to v changes nothing, so that entry is subtracted from v first. */
-void KS(loss_multiply)(const struct KS(loss) *l, const struct KS(loss_hessian) *hessian,
+static void multiply_distribution(size_t n, const real *c, real scale, const real *v, real *out)
+{
+    real mean = 0, sum = 0, origin;
+    size_t top = 0;
+
+    for (size_t k = 1; k < n; k++)
+        top = c[k] > c[top] ? k : top;
+    origin = v[top];
+    for (size_t k = 0; k < n; k++) {
+        mean += c[k] * (v[k] - origin);
+        sum += c[k];
+    }
+    mean = sum > 0 ? mean / sum : 0;
+    for (size_t k = 0; k < n; k++)
+        out[k] = scale * c[k] * (v[k] - origin - mean);
+}
+
+/* One row's M of a loss that has no heads, or of a head. */
+static void multiply_row(const struct KS(loss) *l, const struct KS(loss_inner) *inner, size_t at,
+                         const real *f_dot, real *f_bar_dot)
+{
+    const real *c = inner->c + at, *v = f_dot + at;
+    real *out = f_bar_dot + at;
+
+    if (inner->kind == KS_INNER_HESSIAN && l->kind->distribution)
+        multiply_distribution(l->outputs, c, inner->scale, v, out);
+    else if (inner->kind == KS_INNER_GRADIENT || (inner->kind == KS_INNER_VALUE && l->kind->value))
+        multiply_outer(l->outputs, c, inner->scale, v, out);
+    else
+        for (size_t k = 0; k < l->outputs; k++)
+            out[k] = inner->scale * c[k] * v[k];
+}
+
+/* The gradient of a row's loss is one vector, whatever heads the loss has. */
+void KS(loss_multiply)(const struct KS(loss) *l, const struct KS(loss_inner) *inner,
                        const real *f_dot, real *f_bar_dot)
 {
-    const real *c = hessian->c, scale = hessian->scale;
-    size_t n = l->outputs, rows = hessian->rows;
+    const bool divided = l->n_heads > 0 && inner->kind != KS_INNER_GRADIENT;
 
-    for (size_t i = 0; i < rows && l->n_heads > 0; i++)
-        for (size_t h = 0, at = i * n; h < l->n_heads; at += l->head[h++].outputs)
-            KS(loss_multiply)
-    (&l->head[h], &(struct KS(loss_hessian)){1, c + at, scale}, f_dot + at, f_bar_dot + at);
-    for (size_t i = 0; i < rows && l->n_heads == 0; i++) {
-        const real *ci = c + i * n, *v = f_dot + i * n;
-        real mean = 0, sum = 0, origin = 0;
-        size_t top = 0;
-
-        for (size_t k = 1; k < n && l->kind->distribution; k++)
-            top = ci[k] > ci[top] ? k : top;
-        origin = l->kind->distribution ? v[top] : 0;
-        for (size_t k = 0; k < n && l->kind->distribution; k++) {
-            mean += ci[k] * (v[k] - origin);
-            sum += ci[k];
+    for (size_t i = 0, at = 0; i < inner->rows; i++) {
+        for (size_t h = 0; divided && h < l->n_heads; at += l->head[h++].outputs)
+            multiply_row(&l->head[h], inner, at, f_dot, f_bar_dot);
+        if (!divided) {
+            multiply_row(l, inner, at, f_dot, f_bar_dot);
+            at += l->outputs;
         }
-        mean = sum > 0 ? mean / sum : 0;
-        for (size_t k = 0; k < n; k++)
-            f_bar_dot[i * n + k] = scale * ci[k] * (v[k] - origin - mean);
     }
 }
 
@@ -386,10 +457,10 @@ void KS(loss_multiply)(const struct KS(loss) *l, const struct KS(loss_hessian) *
 
 KIND(mse, {"loss mse", "loss mse weight=0.5", NULL});
 KIND(ce, {"loss ce min=-5 max=5", "loss ce min=0 max=3 weight=2", NULL}, .configure = ce_configure,
-     .distribution = true, .shift_invariant = true);
+     .distribution = true, .shift_invariant = true, .value = ce_value);
 KIND(huber, {"loss huber", "loss huber delta=0.7 weight=0.5", NULL}, .configure = huber_configure);
 KIND(quantile, {"loss quantile", "loss quantile kappa=0.8 weight=3", NULL},
-     .configure = quantile_configure, .any_targets = true);
+     .configure = quantile_configure, .any_targets = true, .value = quantile_value);
 
 const struct KS(loss_kind) *const KS(loss_kinds)[] = {&mse, &ce, &huber, &quantile, NULL};
 

@@ -49,6 +49,9 @@ struct KS(loss_kind) {
      * row diag(c) - c c' / sum_k c_k for a distribution, else diag(c). The Hessian is positive
      * semidefinite. c may alias f. */
     void (*curvature)(const struct KS(loss) *l, const struct KS(outputs) *at, real *c);
+    /* Sets v [outputs] to the gradient, in one row's outputs f, of the number that they stand for.
+     * NULL: each output is a number. v may be f. */
+    void (*value)(const struct KS(loss) *l, const real *f, real *v);
 };
 
 /* The sum of the losses of several heads; it is not in the table. */
@@ -76,15 +79,28 @@ double KS(loss_gradient)(const struct KS(loss) *loss, const struct KS(outputs) *
 void KS(loss_curvature)(const struct KS(loss) *loss, const struct KS(outputs) *at,
                         const real *row_weight, real *c);
 
-/* The Hessian of scale times the loss in the outputs of each row. */
-struct KS(loss_hessian) {
-    size_t rows;
-    const real *c; /* [rows, outputs]: from loss_curvature */
-    real scale;
+/* The matrix M_i between the Jacobians of row i's outputs in sum_i J_i' M_i J_i. */
+enum ks_inner {
+    KS_INNER_HESSIAN,  /* of the loss in the outputs: the generalized Gauss-Newton matrix      */
+    KS_INNER_IDENTITY, /* its nonzero eigenvalues are those of the neural tangent kernel (NTK) */
+    KS_INNER_VALUE,    /* of each head v v', v = loss_kind.value: the NTK of a head's number   */
+    KS_INNER_GRADIENT  /* g g', g = the gradient of the row's loss in its outputs              */
 };
 
-/* f_bar_dot = H f_dot for each row. */
-void KS(loss_multiply)(const struct KS(loss) *loss, const struct KS(loss_hessian) *hessian,
+/* M_i of all rows. */
+struct KS(loss_inner) {
+    enum ks_inner kind;
+    size_t rows;
+    const real *c; /* [rows, outputs]: from loss_curvature; ones; v; g */
+    real scale;    /* a factor of M */
+};
+
+/* c = v of each row and head, with ones in place of v where each output is a number. c may alias
+ * f [rows, outputs]. */
+void KS(loss_value)(const struct KS(loss) *loss, size_t rows, const real *f, real *c);
+
+/* f_bar_dot = M f_dot for each row. */
+void KS(loss_multiply)(const struct KS(loss) *loss, const struct KS(loss_inner) *inner,
                        const real *f_dot, real *f_bar_dot);
 
 /* p = softmax(f) for each row of [rows, columns], without overflow; p may alias f. */

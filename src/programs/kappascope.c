@@ -133,9 +133,8 @@ static ks_status run(char **argv)
     KS_TRY(ks_print_string(&name, "kappascope-%s", argv[1]));
     status = ks_locate_program(name, &path);
     if (status != KS_OK)
-        return known < COMMANDS
-                   ? status
-                   : ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
+        return known < COMMANDS ? status
+                                : ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
     argv[1] = path; /* becomes the command's argv[0] */
     execv(path, argv + 1);
     return ks_fail(KS_RUN, "cannot run %s: %s", path, strerror(errno));

@@ -74,7 +74,8 @@ static void multiply(const struct KS(loss) *l, struct KS(outputs) at, real scale
     memcpy(c, at.f, at.rows * l->outputs * sizeof *c);
     l->kind->curvature(l, &(struct KS(outputs)){at.rows, c, at.t},
                        c); /* c aliases f, as in an analysis */
-    KS(loss_multiply)(l, &(struct KS(loss_hessian)){at.rows, c, scale}, v, f_bar_dot);
+    KS(loss_multiply)(l, &(struct KS(loss_inner)){KS_INNER_HESSIAN, at.rows, c, scale}, v,
+                      f_bar_dot);
 }
 
 #ifndef KS_SINGLE

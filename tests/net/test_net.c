@@ -135,8 +135,8 @@ static void product(struct fixture *s, const real *v)
     KS(net_tangent_forward)(s->net, &pass);
     l->kind->curvature(l, &(struct KS(outputs)){OUT_ROWS, c, s->t}, c);
     KS(loss_multiply)
-    (l, &(struct KS(loss_hessian)){OUT_ROWS, c, 1}, KS(net_output_dot)(s->net, s->tangent),
-     s->f_bar_dot);
+    (l, &(struct KS(loss_inner)){KS_INNER_HESSIAN, OUT_ROWS, c, 1},
+     KS(net_output_dot)(s->net, s->tangent), s->f_bar_dot);
     KS(net_tangent_backward)(s->net, &pass, s->f_bar_dot, s->scratch, s->hv);
 }
 

@@ -1,8 +1,8 @@
 """Every kind of layer and loss against PyTorch, in float64. Started by layers.sh.
 
 For each critic: writes a checkpoint with random parameters and a vector, and compares the loss, its
-gradient, and products with the Hessian and the Gauss-Newton matrix with those of PyTorch (double
-backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Fails
+gradient, and products with the Hessian and the matrices of Gauss-Newton's form with those of PyTorch
+(double backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Fails
 if a kind that the analyzer knows is in none of the critics.
 """
 
@@ -19,6 +19,8 @@ from layers_torch import Critic
 
 MINIBATCHES, ROWS, LOSS_ROWS, INPUTS, ENSEMBLE = 2, 14, 10, 6, 2
 BOUND = 1e-13  # relative to the norm of the vector; found: below 1e-15 times its cancellation
+
+OPERATORS = "hessian", "ggn", "ntk", "ntk-value", "fisher"
 
 CRITICS = {
     "mlp": "dense 8\nrelu\ndense 8 bias=no\ntanh\ndense 1\nloss mse weight=0.5\n",
@@ -165,7 +167,7 @@ class Problem:
         )
 
     def parts(self):
-        """For every critic and minibatch: its parameters, outputs, loss, and its part of v."""
+        """For every critic and minibatch: its parameters, outputs, rows' losses, and its part of v."""
         at = 0
         for e, (critic, w) in enumerate(zip(self.critics, self.w)):
             v = []
@@ -177,12 +179,24 @@ class Problem:
                 losses = self.weight[n] * critic.losses(
                     f, self.target[n, :, e % self.target.shape[2]]
                 )
-                yield w, f, losses.sum() / (LOSS_ROWS * MINIBATCHES), v
+                yield w, f, losses, v
+
+    def values(self, f):
+        """The numbers that the outputs [B, K] of all heads stand for, as columns."""
+        at, found, critic = 0, [], self.critics[0]
+        for line, width in critic.heads or [(critic.lines[-1], f.shape[1])]:
+            head, at = f[:, at : at + width], at + width
+            if line[1] == "ce":
+                ends = (float(word.split("=")[1]) for key in ("min", "max") for word in line if key in word)
+                head = (head.softmax(1) * torch.linspace(*ends, width, dtype=torch.float64)).sum(1, True)
+            found.append(head.mean(1, True) if line[1] == "quantile" else head)
+        return torch.cat(found, 1)
 
     def reference(self):
-        """loss, gradient, H v, G v."""
-        loss, sums = 0, {}
-        for w, f, value, v in self.parts():
+        """loss, gradient, and the products of the operators with v."""
+        loss, sums, share = 0, {}, 1 / (LOSS_ROWS * MINIBATCHES)
+        for w, f, losses, v in self.parts():
+            value = losses.sum() * share
             bar = grad(value, w, create_graph=True)
             hessian = grad(bar, w, v)
             u = torch.zeros_like(f, requires_grad=True)
@@ -190,8 +204,22 @@ class Problem:
             f_bar = grad(value, [f], create_graph=True)[0]
             f_bar_dot = grad([f_bar], [f], [f_dot])[0] if f_bar.requires_grad else 0 * f
             ggn = grad(f, w, f_bar_dot)
+            values = self.values(f)
+            value_dot = torch.stack(
+                [(grad([values[:, k]], [f], torch.ones(LOSS_ROWS))[0] * f_dot).sum(1) for k in range(values.shape[1])], 1
+            )
+            row_bar = f_bar / share
+            row_dot = (row_bar * f_dot).sum(1, True)
+            products = (
+                bar,
+                hessian,
+                ggn,
+                grad(f, w, share * f_dot),
+                grad(values, w, share * value_dot),
+                grad(f, w, share * row_bar * row_dot),
+            )
             loss += value.item()
-            mine = torch.stack([flat(bar), flat(hessian), flat(ggn)])
+            mine = torch.stack([flat(product) for product in products])
             sums[id(w)] = sums.get(id(w), 0) + mine
         return loss, *torch.cat([sums[id(w)] for w in self.w], dim=1).numpy()
 
@@ -221,7 +249,7 @@ def compare(program, folder, name, text):
     problem = Problem(text, name)
     file = {
         k: os.path.join(folder, f"{name.replace(' ', '-')}.{k}.h5")
-        for k in ("checkpoint", "v", "g", "hv", "gv")
+        for k in ("checkpoint", "v", "g", *OPERATORS)
     }
     problem.write(file["checkpoint"], file["v"])
 
@@ -229,25 +257,16 @@ def compare(program, folder, name, text):
         subprocess.run([program, "--quiet", *arguments, file["checkpoint"]], check=True)
 
     analyze("--gradient", file["g"])
-    for operator, out in ("hessian", "hv"), ("ggn", "gv"):
-        analyze(
-            "--operator",
-            operator,
-            "--precision",
-            "f64",
-            "--apply",
-            file["v"],
-            "--output",
-            file[out],
-        )
+    for operator in OPERATORS:
+        analyze(f"--operator={operator}", "--precision=f64", "--apply", file["v"], "--output", file[operator])
     loss, *vectors = problem.reference()
     gradient, found = read(file["g"])
     errors = {
         "loss": abs(found - loss) / abs(loss),
         "gradient": deviation(gradient, vectors[0]),
-        "H v": deviation(read(file["hv"])[0], vectors[1]),
-        "G v": deviation(read(file["gv"])[0], vectors[2]),
     }
+    for operator, vector in zip(OPERATORS, vectors[1:]):
+        errors[operator] = deviation(read(file[operator])[0], vector)
     good = all(e <= BOUND for e in errors.values())
     print(
         f"{name:18} {problem.size:5} parameters ",

@@ -214,6 +214,15 @@ static int random_layer(const struct KS(arch) *a)
     return layer[below((size_t)n)];
 }
 
+/* Without projected columns any but `manifold`, in half of the cases the Hessian. */
+static const struct ks_operator_kind *draw_kind(bool projects)
+{
+    static const char *const names[] = {"hessian", "ggn",       "residual", "preconditioned",
+                                        "ntk",     "ntk-value", "fisher",   "manifold"};
+
+    return ks_operator_kind_find(names[projects ? below(8) : chance(0.5) ? 0 : below(7)]);
+}
+
 static struct analysis draw_analysis(const struct ks_checkpoint *c, bool projects)
 {
     struct analysis o = {.problem = {.checkpoint = c,
@@ -223,9 +232,7 @@ static struct analysis draw_analysis(const struct ks_checkpoint *c, bool project
                                      .layer = -1,
                                      .evaluation = chance(0.15),
                                      .weight_decay = chance(0.1) ? pow(10, -4 * uniform()) : 0},
-                         .kind = &ks_operator_kinds[projects      ? below(5)
-                                                    : chance(0.5) ? 0
-                                                                  : below(4)],
+                         .kind = draw_kind(projects),
                          .single = chance(0.6),
                          .exact = chance(0.1),
                          .gradient = chance(0.5),
