@@ -61,7 +61,7 @@ enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,
     return KAPPASCOPE_OK;
 }
 
-_Static_assert(KAPPASCOPE_LAYER_ARRAYS == KS_LAYER_ARRAYS, "a layer's arrays all fit");
+_Static_assert((int)KAPPASCOPE_LAYER_ARRAYS == (int)KS_LAYER_ARRAYS, "a layer's arrays all fit");
 
 static void copy_shapes(size_t n, const struct ks_array *from, struct kappascope_shape *to)
 {

@@ -11,7 +11,6 @@ enum { IN = 3, MINIBATCHES = 2, ROWS = 7, LOSS_ROWS = 5, MOST_OUTPUTS = 8 };
 static const struct {
     const char *name, *text, *squared;
     size_t outputs, heads, width[2];
-    bool joint;
 } cases[] = {
     {"ce after batch norms",
      "batchnorm\ndense 4\nbatchnorm\nrelu\ndense 4 norm=weight\nloss ce min=-2 max=5 weight=3e5\n",
