@@ -147,7 +147,9 @@ class Spectrum:
         axes.set_xticks([*-powers, 0, *powers[::-1]])
         axes.set_title(self._of())
         axes.set_xlabel("eigenvalue x")
-        axes.set_ylabel("eigenvalues per decade" if density else "share of the eigenvalues that are at most x")
+        axes.set_ylabel(
+            "eigenvalues per decade" if density else "share of the eigenvalues that are at most x"
+        )
         axes.legend(loc="upper left")
         return axes
 
