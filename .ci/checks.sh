@@ -32,7 +32,7 @@ free() { # NAME COMMAND...
 tools() {
     apt_get update && apt_get install -y --no-install-recommends \
         cppcheck clang clang-tidy clang-format libomp-dev valgrind g++ hdf5-tools python3-venv python3-h5py \
-        python3-numpy python3-torch chromium-headless-shell python3-websocket debootstrap &&
+        python3-numpy python3-torch python3-matplotlib chromium-headless-shell python3-websocket debootstrap &&
         /usr/bin/python3 -m venv --system-site-packages build/ci/python &&
         build/ci/python/bin/pip install --quiet --disable-pip-version-check msgpack safetensors
 }

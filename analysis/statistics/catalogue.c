@@ -113,7 +113,7 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .over = KS_OVER_MEAN, .every_prefix = true,
      .definition = "`kurtosis` minus 3"},
     [KS_STAT_KURTOSIS_SPECTRAL] = {
-     .name = "kurtosis_spectral", .kind = KS_IS_NUMBER, .value = ks_probe_kurtosis_spectral,
+     .name = "kurtosis_spectral", .kind = KS_IS_ESTIMATE, .value = ks_probe_kurtosis_spectral,
      .over = KS_OVER_MEAN, .every_prefix = true, .not_published = true,
      .definition =
         "the same ratio as `kurtosis` for all n eigenvalues, with the weights of `trace`. "
@@ -121,19 +121,21 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "at 1%)"},
     [KS_STAT_TRACE] = {
      .name = "trace", .kind = KS_IS_ESTIMATE, ENDS("trace"), .tolerance = KS_WIDTH_OF_VALUE,
-     .value = ks_probe_trace, .over = KS_OVER_MEAN, .not_published = true, .words = "estimate",
+     .value = ks_probe_trace, .over = KS_OVER_MEAN, .not_published = true,
+     .words = "sum of the eigenvalues",
      .definition =
         "n sum w theta. The interval is from the scatter that the weights predict for random "
         "start vectors, with a [tolerance](#tolerances) for the trace from vectors of each "
         "minibatch. If all converged outliers may be single eigenvalues, each weighs 1/n and "
         "the others share the rest"},
     [KS_STAT_TRACE_SQUARE] = {
-     .name = "trace_square", .kind = KS_IS_NUMBER, .value = ks_probe_trace_square,
+     .name = "trace_square", .kind = KS_IS_ESTIMATE, .value = ks_probe_trace_square,
      .over = KS_OVER_MEAN, .not_published = true,
      .definition = "n sum w theta^2, with the weights of `trace`"},
     [KS_STAT_STABLE_RANK] = {
-     .name = "stable_rank", .kind = KS_IS_NUMBER, .value = ks_probe_stable_rank,
-     .over = KS_OVER_MEAN, .every_prefix = true, .not_published = true, .words = "estimate",
+     .name = "stable_rank", .kind = KS_IS_ESTIMATE, .value = ks_probe_stable_rank,
+     .over = KS_OVER_MEAN, .every_prefix = true, .not_published = true,
+     .words = "sum of squares over the largest one; estimate",
      .definition = "`trace_square` over lambda_abs_max^2, at least 1"},
     [KS_STAT_OUTLIERS] = {
      .name = "outliers", .kind = KS_IS_WHOLE, .value = ks_probe_outliers, .over = KS_OVER_MEAN,

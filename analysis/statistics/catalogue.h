@@ -78,10 +78,10 @@ enum ks_statistic_id {
 /* What a statistic is. A ratio is the largest absolute eigenvalue over another one: it is at least
  * 1 and may be infinite. */
 enum ks_statistic_kind {
-    KS_IS_NUMBER,   /* a number as it is, or an estimate without an interval                  */
+    KS_IS_NUMBER,   /* a number as it is                                                      */
     KS_IS_WHOLE,    /* counted: printed as a whole number                                      */
     KS_IS_EXTREME,  /* a bound of an eigenvalue, whose other bound is a statistic of its own   */
-    KS_IS_ESTIMATE, /* a number with an interval                                              */
+    KS_IS_ESTIMATE, /* by random vectors, with an interval or without one                     */
     KS_IS_COUNT,    /* an estimate of a number of eigenvalues, with an interval               */
     KS_IS_SHARE,    /* an estimate of a share of the eigenvalues, with an interval            */
     KS_IS_INTERVAL, /* an interval without a value                                            */

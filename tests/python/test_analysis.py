@@ -77,6 +77,9 @@ class TestFile(unittest.TestCase):
             (top.what, top.value, top.upper), ("bound", found["lambda_max"], found["lambda_max_upper"])
         )
         self.assertIn("lambda_max", found._repr_html_())
+        self.assertEqual(found._of(), "ggn of c.h5, n = 25")
+        part = kappascope.analyze(self.path, order=3, layer="03_dense")
+        self.assertEqual(part._of(), "hessian of c.h5, layer 3, n = 4")
 
     def test_refusals(self):
         for options, error, words in (
@@ -129,6 +132,37 @@ class TestOperator(unittest.TestCase):
         self.assertIn("uncertified", repr(kappascope.analyze(alone)))
         with self.assertRaisesRegex(ValueError, "exact: expected products in float64"):
             kappascope.analyze(alone, exact=True)
+
+    def test_meanings(self):
+        h = matrix(50)
+        found = kappascope.analyze(kappascope.Operator(lambda x: h @ x, 50), order=20)
+        for name, words in (("trace", "sum of the eigenvalues"), ("stable_rank", "sum of squares over")):
+            one = found.statistics[name]
+            self.assertEqual(one.what, "estimate")
+            self.assertIn(words, one.meaning)
+
+    def test_plot(self):
+        """The band has the true share also between its points; the density counts the eigenvalues."""
+        try:
+            import matplotlib
+        except ImportError:
+            self.skipTest("matplotlib is not installed")
+        matplotlib.use("Agg")
+        h = matrix(200)
+        true = np.linalg.eigvalsh(h)
+        found = kappascope.analyze(kappascope.Operator(lambda x: h @ x, 200), order=80)
+        axes = found.plot()
+        self.assertEqual((axes.get_title(), axes.get_xlabel()), ("operator, n = 200", "eigenvalue x"))
+        self.assertEqual(axes.get_ylabel(), "share of the eigenvalues that are at most x")
+        band = axes.collections[0].get_paths()[0]
+        for x in true[:-1] + np.diff(true) / 2:
+            self.assertTrue(band.contains_point((x, np.mean(true <= x)), radius=1e-9), x)
+        axes = found.plot(density=True)
+        self.assertEqual(axes.get_ylabel(), "eigenvalues per decade")
+        at, per_decade = axes.lines[0].get_data()
+        decades = np.arcsinh(at / (1e-6 * np.abs(found["ritz/value"]).max())) / np.log(10)
+        counted = np.sum(np.diff(decades) * (per_decade[1:] + per_decade[:-1]) / 2)
+        self.assertLess(abs(counted - 200), 3)
 
     def test_refusals(self):
         h, rng = matrix(50), np.random.default_rng(1)

@@ -80,6 +80,35 @@ class TestNothingEndsTheTraining(RunTest):
             r"seed0: save: test_run_errors.py:\d+: kappascope.save_arrays\(.*: loss: expected it as",
         )
 
+    def test_shapes(self):
+        """An error about shapes says what save gets, and what it expects; another one does not."""
+
+        def save(path, step, minibatches):
+            observations, rewards = minibatches.values()
+            if step == 100:  # as torch.cat([x, a], 1) in a rule of targets
+                np.concatenate([observations, np.ones((40, 1))], 1)
+            if step == 200:  # rollouts of several environments as they are
+                kappascope.save_arrays(path, {}, "dense 1\n", observations, rewards, loss="mse")
+            raise ValueError("no targets yet")
+
+        drawn = {"obs": np.ones((5, 2, 4, 3)), "reward": np.ones((5, 2, 4))}
+        run = self.run_of(save=save, draw=lambda: drawn)
+        for step in (100, 200, 300):
+            self.assertFalse(run(step))
+        hint = (
+            r"\(save gets what draw returns, here \[5, 2, 4, 3\], \[5, 2, 4\]: \[N, R, \.\.\.\] are N "
+            r"minibatches of R rows; flatten\(0, 1\) makes rows of them, and of rollouts \[T, envs, "
+            r"\.\.\.\]\): no checkpoint"
+        )
+        self.expect(
+            r"save: test_run_errors.py:\d+: np.concatenate\(.*must have same number of dimensions.* " + hint,
+            r"save: test_run_errors.py:\d+: kappascope.save_arrays\(.*expected each as \[N, R, D\].* " + hint,
+            r"save: test_run_errors.py:\d+: raise ValueError\(.*\): no targets yet: no checkpoint",
+        )
+        alone = self.run_of(seed=1, save=lambda path, step: np.ones(3) + np.ones(4))
+        self.assertFalse(alone(100))
+        self.expect(r"broadcast together.* \(\[N, R, \.\.\.\] are N minibatches of R rows; ")
+
     def test_save_makes_a_folder(self):
         """It is removed, and so is one that a killed process left: checkpoints of a run that starts again
         are saved."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import warnings
 from collections.abc import Iterator
 from ctypes import c_size_t, c_void_p
 from typing import Any
@@ -114,10 +115,13 @@ def _request(progress: bool, options: dict[str, Any]) -> Iterator[tuple[Request,
 @contextlib.contextmanager
 def _bar(progress: bool) -> Iterator[Any]:
     """A function of the products done and in all."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        progress = False
+    if progress:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a notebook without ipywidgets, which gets no bar
+                from tqdm.auto import tqdm
+        except ImportError:
+            progress = False
     if not progress:
         yield lambda done, products: None
         return

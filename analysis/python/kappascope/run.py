@@ -24,7 +24,7 @@ from kappascope.hdf5 import read_hdf5
 from kappascope.lines import Lines, in_one_line, line_of
 from kappascope.names import Path
 from kappascope.rows import append_row, cut_rows, header_of, steps_of
-from kappascope.samples import Samples
+from kappascope.samples import Samples, shapes_of
 
 STUDY = """\
 ; A study of runs that were trained elsewhere. Change it as you like: kappascope.Run writes it only once.
@@ -398,7 +398,8 @@ class Run:
         try:
             return getattr(self, what)(*arguments)
         except Exception as error:
-            raise RuntimeError(f"{what}: {line_of(error)}{in_one_line(error)}") from error
+            hint = _about_shapes(error, *arguments[2:]) if what == "save" else ""
+            raise RuntimeError(f"{what}: {line_of(error)}{in_one_line(error)}{hint}") from error
 
     def _check_inputs(self, path: str, known: bool = False) -> bool:
         """Whether the inputs are those of the first checkpoint that was looked at."""
@@ -418,6 +419,18 @@ class Run:
             f"{self.folder}: a step after step {last}: {so}. Expected environment steps since the start of "
             "the training; a run that starts again needs a new Run",
         )
+
+
+def _about_shapes(error: Exception, *minibatches: Any) -> str:
+    """What save gets and expects, if that is what the error is about."""
+    words = r"\b(shapes?|sizes?|dim(ension)?s?|broadcast\w*)\b|expected (each as )?\["
+    if isinstance(error, (OSError, MemoryError)) or not re.search(words, str(error), re.IGNORECASE):
+        return ""
+    got = f"save gets what draw returns, here {shapes_of(minibatches)}: " if minibatches else ""
+    return (
+        f" ({got}[N, R, ...] are N minibatches of R rows; flatten(0, 1) makes rows of them, and of rollouts "
+        "[T, envs, ...])"
+    )
 
 
 @contextlib.contextmanager

@@ -56,6 +56,13 @@ def _read(path: str) -> list[Array]:
         ) from error
 
 
+def shapes_of(value: Any) -> str:
+    """The shapes of its arrays: "[8, 256, 3], [8, 256]"."""
+    found: list[str] = []
+    _walk(value, lambda leaf: found.append(str(list(getattr(leaf, "shape", ())))))
+    return ", ".join(found)
+
+
 def _walk(value: Any, change: Callable[[Any], Any]) -> Any:
     """The structure with changed arrays."""
     if value is None or isinstance(value, str):

@@ -25,8 +25,8 @@ class Statistic:
     value         NaN if there is only an interval, or nothing is resolved
     lower, upper  the ends of its interval; NaN if there is none, or that end is not resolved
     what          "bound": of an eigenvalue or a condition number, whose other side is unknown or in
-                  lower and upper; "interval"; "estimate", by random vectors; "number": without chance;
-                  "quotient": of Ritz values, which is an estimate of nothing
+                  lower and upper; "interval"; "estimate", by random vectors; "number": what the computation
+                  found, with no bound; "quotient": of Ritz values, which is an estimate of nothing
     meaning       in a few words
     text          as it is printed, rounded to the side on which a bound stays a bound"""
 
@@ -119,23 +119,49 @@ class Spectrum:
             columns = {name: array[there] for name, array in {"probe": probe, **columns}.items()}
         return columns
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draws the band of the cumulative distribution of the eigenvalues, with the Ritz values, into
-        `axes` of matplotlib (None: new ones), which it returns. Raises ImportError without matplotlib."""
+    def plot(self, axes: Any = None, density: bool = False) -> Any:
+        """Draws the eigenvalues into `axes` of matplotlib (None: new ones), which it returns: the share of
+        them that is at most x, by the band in which it lies with 99.5% at each x, and the Ritz values. With
+        density=True, in place of the band, how many there are per decade of the axis: smoothed, an estimate.
+        Raises ImportError without matplotlib."""
         import matplotlib.pyplot as plt
 
         axes = plt.subplots()[1] if axes is None else axes
-        values = np.sort(self.arrays["ritz/value"][~np.isnan(self.arrays["ritz/value"])])
-        if "distribution/lower" in self.arrays:
-            at = self.arrays["distribution/eigenvalue"]
-            low, high = self.arrays["distribution/lower"], self.arrays["distribution/upper"]
-            axes.fill_between(at, low, high, step="post", alpha=0.4, label="99.5% band at each eigenvalue")
-        axes.plot(values, np.zeros_like(values), "|", color="black", label="Ritz values")
-        axes.set_xscale("symlog", linthresh=max(1e-6 * float(np.abs(values).max()), 1e-300))
-        axes.set_xlabel("eigenvalue")
-        axes.set_ylabel("share of the eigenvalues below")
-        axes.legend()
+        ritz = np.sort(self.arrays["ritz/value"][~np.isnan(self.arrays["ritz/value"])])
+        near_zero = max(1e-6 * float(np.abs(ritz).max()), 1e-300)
+        if density:
+            at = self.arrays["density/symlog_grid"]
+            share = self.arrays["density/symlog_value"] * np.hypot(at, near_zero) * np.log(10)
+            axes.plot(at, np.maximum(share * self["dimension"], 0.1), label="smoothed: an estimate")
+            axes.set_yscale("log")
+            axes.set_ylim(bottom=0.1)
+        elif "distribution/lower" in self.arrays:
+            at, low, high = (self.arrays[f"distribution/{name}"] for name in ("eigenvalue", "lower", "upper"))
+            between = np.repeat(at, 2)[1:-1]  # from each x to the next one the share only grows
+            label = "band, holds with 99.5% at each x"
+            axes.fill_between(between, np.repeat(low[:-1], 2), np.repeat(high[1:], 2), alpha=0.4, label=label)
+        marks = {"transform": axes.get_xaxis_transform(), "color": "black", "label": "Ritz values"}
+        axes.plot(ritz, np.full_like(ritz, 0.02), "|", **marks)
+        axes.set_xscale("symlog", linthresh=near_zero)
+        powers = 10 ** (np.floor(np.log10(1e6 * near_zero)) - [0.0, 2.0, 4.0])
+        axes.set_xticks([*-powers, 0, *powers[::-1]])
+        axes.set_title(self._of())
+        axes.set_xlabel("eigenvalue x")
+        axes.set_ylabel(
+            "eigenvalues per decade" if density else "share of the eigenvalues that are at most x"
+        )
+        axes.legend(loc="upper left")
         return axes
+
+    def _of(self) -> str:
+        """ "hessian of mine.h5, layer 2, n = 320"."""
+        given = self.attributes
+        parts = ["operator"]
+        if "checkpoint" in given:
+            parts = [f"{given['operator']} of {os.path.basename(given['checkpoint'])}"]
+            parts += [f"{part} {given[part]}" for part in ("critic", "layer") if given.get(part, -1) >= 0]
+            parts += [given[part] for part in ("array",) if part in given]
+        return ", ".join([*parts, f"n = {given['dimension']}"])
 
     def save(self, path: Path) -> None:
         """Writes the spectrum's file, as `kappascope analyze` does. Raises OSError."""
