@@ -194,28 +194,55 @@ static size_t certain(const struct ks_share_bounds *b, double low, double high)
     return count;
 }
 
-/* Intersects the probabilistic bounds with the certain ones; if they contradict each other, the
- * certain ones alone. */
-static struct ks_interval narrow(struct ks_interval likely, size_t least, size_t most)
-{
-    struct ks_interval count = {fmax(likely.lower, (double)least),
-                                fmin(likely.upper, (double)most)};
-
-    return count.lower <= count.upper ? count : (struct ks_interval){(double)least, (double)most};
-}
-
 /* The next larger double. */
 static double above(double x)
 {
     return nextafter(x, INFINITY);
 }
 
+/* The number of eigenvalues other than known zeros that are certain to be at least x (sign 1), or
+ * at most -x (sign -1). Beside the spans there is Cauchy's interlacing theorem: the Lanczos vectors
+ * V of a probe are orthonormal and V' (A + E) V = T with |E| <= h, so A + E has at least as many
+ * eigenvalues from x + h on as T, and A at least as many from x on. h includes what rounding and
+ * V'V - I move the Ritz values (test_cauchy_in_float32). Known zeros may be among these eigenvalues
+ * if x is not positive: then the theorem counts the positive ones and spans the others. */
+static size_t certain_beyond(const struct ks_share_bounds *b, double x, int sign)
+{
+    const bool zeros = b->in->n_null + b->zeros > 0 && x <= 0;
+    const double from = zeros ? above(0) : x;
+    size_t most = sign > 0 ? certain(b, x, INFINITY) : certain(b, -INFINITY, -x), rest = 0;
+
+    if (zeros)
+        rest = sign > 0 ? certain(b, x, 0) : certain(b, 0, -x);
+    for (size_t p = 0; p < b->in->probes; p++) {
+        const struct ks_radau *r = b->radau[p];
+        size_t count = rest;
+
+        for (size_t i = 0; i < r->m; i++)
+            count += sign * r->theta[i] - b->in->h >= from;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* Intersects the probabilistic bounds with the certain ones, at least `least` and all but `beyond`;
+ * if they contradict each other, the certain ones alone. */
+static struct ks_interval narrow(const struct ks_share_bounds *b, struct ks_interval likely,
+                                 size_t least, size_t beyond)
+{
+    const double most = fmax((double)b->others - (double)beyond, 0);
+    const double lower = fmin((double)least, most);
+    struct ks_interval count = {fmax(likely.lower, lower), fmin(likely.upper, most)};
+
+    return count.lower <= count.upper ? count : (struct ks_interval){lower, most};
+}
+
 ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double inner, double outer,
                                        struct ks_interval *count)
 {
+    const double beyond = above(outer);
     struct ks_interval in, out;
     bool shown;
-    size_t beyond = certain(b, above(outer), INFINITY) + certain(b, -INFINITY, -above(outer));
 
     KS_TRY(ks_share_bounds_within(b, inner - b->in->h, &in));
     KS_TRY(ks_share_bounds_within(b, outer + b->in->h, &out));
@@ -224,7 +251,8 @@ ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double i
         KS_TRY(is_shown(b, inner - b->in->h, in.lower, &shown));
         count->lower = shown ? 1 : 0;
     }
-    *count = narrow(*count, b->zeros + certain(b, -inner, inner), b->others - beyond);
+    *count = narrow(b, *count, b->zeros + certain(b, -inner, inner),
+                    certain_beyond(b, beyond, 1) + certain_beyond(b, beyond, -1));
     return KS_OK;
 }
 
@@ -236,15 +264,15 @@ ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
 {
     double h = b->in->h;
     struct ks_interval low, high;
-    size_t least = certain(b, -INFINITY, x) + (x >= 0 ? b->zeros : 0);
-    size_t beyond = certain(b, above(x), INFINITY) + (x < 0 ? b->zeros : 0);
+    size_t least = certain_beyond(b, -x, -1) + (x >= 0 ? b->zeros : 0);
+    size_t beyond = certain_beyond(b, above(x), 1) + (x < 0 ? b->zeros : 0);
 
     KS_TRY(find_mean(b, ks_radau_below, x - h, x > 0, &low));
     KS_TRY(find_mean(b, ks_radau_below, x + h, x >= 0, &high));
     *count = (struct ks_interval){count_of(b, low.lower, false), count_of(b, high.upper, true)};
     if (count->lower == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
         count->lower = 0;
-    *count = narrow(*count, least, b->others - beyond);
+    *count = narrow(b, *count, least, beyond);
     if (x >= 0)
         count->lower += (double)b->in->n_null, count->upper += (double)b->in->n_null;
     return KS_OK;
@@ -287,20 +315,23 @@ ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached,
 }
 
 /* The certain bounds of the k-th smallest size: [-x, x] contains k eigenvalues if it contains k
- * disjoint spans, and fewer than k if more than n' - k are outside it. */
+ * disjoint spans, and x_k >= x if more than n' - k are at least x or at most -x, which changes
+ * where a span begins or where a Ritz value is h away. */
 static struct ks_interval certain_size(const struct ks_share_bounds *b, size_t k)
 {
     struct ks_interval size = {0, INFINITY};
 
     for (size_t i = 0; i < b->spans; i++) {
-        double outer = fmax(fabs(b->span[i].lower), fabs(b->span[i].upper));
-        double inner = fmin(fabs(b->span[i].lower), fabs(b->span[i].upper));
+        const struct ks_interval *s = &b->span[i];
+        const double outer = fmax(fabs(s->lower), fabs(s->upper));
+        const double inner[] = {fmin(fabs(s->lower), fabs(s->upper)), b->size[i] - b->in->h};
 
         if (outer < size.upper && b->zeros + certain(b, -outer, outer) >= k)
             size.upper = outer;
-        if (inner > size.lower &&
-            certain(b, inner, INFINITY) + certain(b, -INFINITY, -inner) > b->others - k)
-            size.lower = inner;
+        for (size_t j = 0; j < 2; j++)
+            if (inner[j] > size.lower &&
+                certain_beyond(b, inner[j], 1) + certain_beyond(b, inner[j], -1) > b->others - k)
+                size.lower = inner[j];
     }
     return size;
 }

@@ -6,8 +6,9 @@
  * weighted by its squared norm, has Beta(P k/2, P (n-k)/2). A count k is excluded if the bounds lie
  * in a tail of that distribution, 0.25% at each end. If the interval also uses the upper bound of
  * lambda_abs_max, another 0.25% are spent for each end of the spectrum. Eigenvalues that are
- * certain (the known null space, disjoint intervals theta +- (r + h)) narrow the counts without
- * any probability.
+ * certain narrow the counts without any probability: the known null space, disjoint intervals theta
+ * +- (r + h), and of each probe the Ritz values beyond x + h, of which the operator has as many
+ * eigenvalues beyond x (Cauchy).
  *
  * To use it: fill a ks_shares_input with the random probes and call ks_shares. With the first m
  * steps of the same matrices, and `ended` false, it gives the statistics of a run of m steps.

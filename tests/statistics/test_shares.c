@@ -83,7 +83,7 @@ static struct ks_interval count_of(const struct oracle *o, double lower, double 
 
 /* The largest number of disjoint intervals theta +- (r + h) above x (sign 1) or below -x (sign -1),
  * from the outermost inward. If zeros are known, intervals that may hold a zero are excluded. */
-static double certain_beyond(const struct oracle *o, double x, int sign)
+static double disjoint_beyond(const struct oracle *o, double x, int sign)
 {
     bool zeros = o->in->n_null + o->zeros > 0;
     double edge = INFINITY, count = 0;
@@ -104,6 +104,24 @@ static double certain_beyond(const struct oracle *o, double x, int sign)
         count++;
         edge = best;
     }
+}
+
+/* That, or if it is larger, the number of Ritz values of one probe above x + h. If zeros are known
+ * and above x: of those above h, and of the disjoint intervals up to zero. */
+static double certain_beyond(const struct oracle *o, double x, int sign)
+{
+    const bool zeros = o->in->n_null + o->zeros > 0 && x < 0;
+    const double all = disjoint_beyond(o, x, sign);
+    double most = all;
+
+    for (size_t p = 0; p < o->in->probes; p++) {
+        double count = zeros ? all - disjoint_beyond(o, 0, sign) : 0;
+
+        for (size_t i = 0; i < o->radau[p]->m; i++)
+            count += sign * o->radau[p]->theta[i] > (zeros ? 0 : x) + o->in->h;
+        most = fmax(most, count);
+    }
+    return most;
 }
 
 static void check_directions(const struct oracle *o, const struct ks_shares *shares)
