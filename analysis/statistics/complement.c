@@ -1,6 +1,7 @@
 /* What two runs say together: inertia of a partitioned matrix. */
 #include "statistics/complement.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -23,7 +24,6 @@ ks_status ks_complement_new(const struct ks_share_bounds *b, struct ks_complemen
     k->in = (struct ks_shares_input){
         .n = b->in->n - k->t->m, .probes = 1, .probe = b->in->complement, .h = b->in->h};
     KS_TRY(ks_share_bounds_new(&k->in, &k->c));
-    k->c->tail /= 2;
     *complement = k, k = NULL;
     return KS_OK;
 }
@@ -48,12 +48,13 @@ static double estimate(const struct ks_complement *k, double x)
     return (double)(beyond(k->t, x, 1) + beyond(k->t, x, -1)) + weight * (double)k->in.n;
 }
 
-/* A term of rank one that is smaller than this share of x costs a shift of x, else one eigenvalue. */
+/* A term of rank one that is smaller than this share of x costs a shift of x, else one eigenvalue.
+ */
 static const double SHIFTED = 0.03;
 
-/* What the term of rank one costs a bound at x, of sign * A: *shift of x in N(C, x), or 1 of *count.
- * beta_m^2 s is the sum of r_i^2 / (theta_i - x) with the residual bounds r_i, each of which rounding
- * may have moved by h. */
+/* What the term of rank one costs a bound at x, of sign * A: *shift of x in N(C, x), or 1 of
+ * *count. beta_m^2 s is the sum of r_i^2 / (theta_i - x) with the residual bounds r_i, each of
+ * which rounding may have moved by h. */
 static void charge(const struct ks_complement *k, double x, int sign, bool lower, double *shift,
                    double *count)
 {
@@ -81,9 +82,7 @@ ks_status ks_complement_count(const struct ks_complement *k, double low, double 
     double lower = 0, upper = 0, in = 0, out = 0;
     struct ks_interval inside;
 
-    *count = (struct ks_estimate){estimate(k, low), {0, INFINITY}};
-    if (!(low > 2 * k->in.h))
-        return KS_OK;
+    assert(low > 2 * k->in.h);
     for (int sign = -1; sign <= 1; sign += 2) {
         lower += (double)beyond(k->t, outer, sign);
         upper += (double)beyond(k->t, inner, sign);
@@ -91,6 +90,7 @@ ks_status ks_complement_count(const struct ks_complement *k, double low, double 
         charge(k, inner, sign, false, &in, &upper);
     }
     KS_TRY(ks_share_bounds_count_within(k->c, low - in, high + out, &inside));
-    count->in = (struct ks_interval){lower + n - inside.upper, upper + n - inside.lower};
+    *count = (struct ks_estimate){estimate(k, low),
+                                  {lower + n - inside.upper, upper + n - inside.lower}};
     return KS_OK;
 }

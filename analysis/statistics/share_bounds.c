@@ -69,7 +69,6 @@ ks_status ks_share_bounds_new(const struct ks_shares_input *in, struct ks_share_
         steps += in->probe[p].steps;
     KS_TRY(ks_alloc(1, sizeof *b, &b));
     b->in = in;
-    b->tail = TAIL;
     b->others = in->n - in->n_null;
     b->zeros = in->least_nullity > in->n_null ? in->least_nullity - in->n_null : 0;
     KS_TRY(ks_pool_alloc(&b->pool, in->probes, sizeof(struct ks_radau *), &b->radau));
@@ -125,7 +124,7 @@ static bool is_excluded(const struct ks_share_bounds *b, size_t k, double share,
     const double p = half * (double)k, q = half * (double)(b->others - k);
 
     return (upper ? ks_beta_lower_tail(p, q, share + SLACK)
-                  : ks_beta_upper_tail(p, q, share - SLACK)) < b->tail;
+                  : ks_beta_upper_tail(p, q, share - SLACK)) < TAIL;
 }
 
 /* The bound of the count that follows from a bound of the share: the largest count that the upper
@@ -360,8 +359,8 @@ ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double
 {
     double half = ks_shares_vectors(b->in) / 2, n = (double)b->others;
     double low = k == 1 && b->null_size > 0 ? 1 : (double)(k - 1), high = (double)k;
-    double reached = ks_beta_upper_point(half * low, half * (n - low), b->tail) + SLACK;
-    double missed = ks_beta_lower_point(half * high, half * (n - high), b->tail) - SLACK;
+    double reached = ks_beta_upper_point(half * low, half * (n - low), TAIL) + SLACK;
+    double missed = ks_beta_lower_point(half * high, half * (n - high), TAIL) - SLACK;
 
     struct ks_interval certain = certain_size(b, k), likely;
 

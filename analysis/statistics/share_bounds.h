@@ -48,7 +48,6 @@ struct ks_share_bounds {
     const struct ks_shares_input *in;
     size_t others;           /* n'                                                              */
     size_t zeros;            /* how many of these are certain to be zero by the operator's rank */
-    double tail;             /* the probability that an end of an interval fails: 0.25%         */
     struct ks_radau **radau; /* [probes]. Owned                                                 */
     double *fraction;        /* [probes]: the weights of the probes in a mean, sum 1. Owned     */
     double null_size; /* square root of the mean ratio of the weight in Z to the weight off Z    */
@@ -90,7 +89,7 @@ ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached,
                                 double most, struct ks_interval *size);
 
 /* Bounds of the k-th smallest |lambda|, zeros < k <= others; each end fails with probability
- * `tail`. `most` as above. */
+ * 0.25%. `most` as above. */
 ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double most,
                                struct ks_interval *size);
 

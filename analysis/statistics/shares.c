@@ -48,24 +48,15 @@ static void counts_clear(struct counts *c)
     ks_share_bounds_free(c->b);
 }
 
-/* The count by both runs where it is small: at most SMALL times the steps of the first one by its
- * own upper end u. Of larger counts the first run finds only a small part, and the probes together
- * say as much. The choice costs no probability. Let k be the true count and c = SMALL m. If k <= c
- * and the count is not by both runs, u > c >= k, so only the lower end can fail; if k > c and it is
- * by both, u <= c < k, so the upper end has failed anyway. So the ends of the probes' interval and,
- * where it is chosen, of the other one, which is independent of the choice, fail with at most 2
- * 0.25% together, as the other one's fail with 0.125% each. */
-static const double SMALL = 4;
-
+/* The count by both runs, which stands in place of that of the first one alone unless it
+ * contradicts what is certain. */
 static ks_status count_by_both(const struct counts *c, double low, double high, double least,
                                struct ks_estimate *count)
 {
-    const double most = SMALL * (double)c->b->in->probe[0].steps, others = (double)c->b->others;
+    const double others = (double)c->b->others;
     const struct ks_interval inside = ks_share_bounds_certain_within(c->b, low, high);
     struct ks_estimate both;
 
-    if (!c->complement || count->in.upper > most)
-        return KS_OK;
     KS_TRY(ks_complement_count(c->complement, low, high, &both));
     both.in.lower = fmax(fmax(both.in.lower, others - inside.upper), least);
     both.in.upper = fmin(both.in.upper, others - inside.lower);
@@ -88,7 +79,7 @@ static ks_status count_larger(const struct counts *c, double low, double high, d
     lower = fmax(others - inside.upper, least);
     *count = between(others * (1 - estimate(b, -low, low, true)), lower,
                      fmax(others - inside.lower, lower));
-    return count_by_both(c, low, high, least, count);
+    return c->complement && low > 2 * b->in->h ? count_by_both(c, low, high, least, count) : KS_OK;
 }
 
 /* The threshold lambda_abs_max / factor follows from the bounds of lambda_abs_max. The count is at
@@ -368,13 +359,14 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
                              const struct ks_probe *probe, struct ks_shares_input *in)
 {
     const struct ks_certificates *c = k->certificates;
+    const size_t row = k->probes; /* of the complement */
     struct ks_share_probe *list = NULL;
 
     /* `ended` only if the Krylov space is all of R^n. If it ended earlier, its last beta is at the
      * level of rounding: the weights are exact for a slightly different operator, which depends on
      * the start vector, and eigenvectors outside the space remain possible. The Gauss-Radau rule
      * accounts for them. */
-    KS_TRY(ks_alloc(k->probes, sizeof *list, &list));
+    KS_TRY(ks_alloc(k->probes + 1, sizeof *list, &list));
     for (size_t i = 0; i < k->probes; i++)
         list[i] = (struct ks_share_probe){.steps = probe[i].steps,
                                           .alpha = s->alpha + i * s->order,
@@ -392,6 +384,14 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
                                    .abs_max_lower = k->abs_max,
                                    .abs_max_upper = k->outer,
                                    .count_above = k->count_above};
+    if (!s->complement || probe[0].steps != ks_spectrum_steps(s, 0)) /* that of all steps */
+        return KS_OK;
+    list[row] = (struct ks_share_probe){.steps = ks_spectrum_steps(s, row),
+                                        .alpha = s->alpha + row * s->order,
+                                        .beta = s->beta + row * s->order,
+                                        .ended = probe[0].steps + ks_spectrum_steps(s, row) == k->n,
+                                        .start_norm2 = s->start_norm2 ? s->start_norm2[row] : 1};
+    in->complement = &list[row];
     return KS_OK;
 }
 

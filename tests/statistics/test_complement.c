@@ -92,7 +92,8 @@ TEST(test_inertia)
         assert_ok(ks_share_bounds_new(&p.in, &b));
         assert_ok(ks_complement_new(b, &k));
         for (size_t i = 0; i < 200 + FIRST; i++, points++) {
-            const double x = i < 200 ? 3 * (double)(i + 1) / 200 : fabs(b->radau[0]->theta[i - 200]);
+            const double x = i < 200 ? 3 * (double)(i + 1) / 200
+                                     : fabs(b->radau[0]->theta[i - 200]);
             struct ks_estimate found;
 
             assert_ok(ks_complement_count(k, x, x, &found));
@@ -132,7 +133,8 @@ TEST(test_clusters_without_rounding)
         }
 }
 
-/* Both at equal products, on a spectrum whose large eigenvalues are no outliers: 80 are above 0.1. */
+/* Both at equal products, on a spectrum whose large eigenvalues are no outliers: 80 are above 0.1.
+ */
 TEST(test_narrower_at_equal_products)
 {
     static struct pair p;
@@ -160,19 +162,4 @@ TEST(test_narrower_at_equal_products)
     }
     print_message("mean upper/lower: %.3g and %.3g\n", exp(one), exp(both));
     assert_true(both < 0.7 * one);
-}
-
-/* Large counts are those of the probes alone. */
-TEST(test_large_counts)
-{
-    static struct pair p;
-    struct ks_estimate with, without;
-
-    for (size_t i = 0; i < MOST; i++)
-        p.value[i] = 1 + (double)i / MOST;
-    run_pair(&p, MOST, 30, 30, 3);
-    with = count(&p, 1.5);
-    p.in.complement = NULL;
-    without = count(&p, 1.5);
-    assert_memory_equal(&with, &without, sizeof with);
 }
