@@ -74,36 +74,39 @@ static size_t slice_count(size_t n)
 static void lay_out(struct ks_arena *arena, void *object)
 {
     struct ks_lanczos *l = object;
-    const size_t vectors = l->order + 1;
+    const size_t vectors = l->rows + 1;
 
     l->alpha = KS_TAKE(arena, l->order, double);
     l->beta = KS_TAKE(arena, l->order, double);
-    l->sums = KS_TAKE(arena, (l->slices + 1) * l->order, double);
+    l->sums = KS_TAKE(arena, (l->slices + 1) * l->rows, double);
     if (!l->basis_f32) {
         l->basis = KS_TAKE(arena, vectors * l->n, double);
         return;
     }
     l->rounded = KS_TAKE(arena, vectors * l->n, float);
-    l->blocks = KS_TAKE(arena, l->slices * l->order * STRIDE, double);
+    l->blocks = KS_TAKE(arena, l->slices * l->rows * STRIDE, double);
     l->pair = KS_TAKE(arena, 2 * l->n, double);
 }
 
-/* An iteration without its arrays. */
-static struct ks_lanczos sized(size_t n, size_t order, bool basis_f32)
+/* `iterations`, one or two beside each other, without their arrays. */
+static struct ks_lanczos sized(size_t n, size_t order, size_t iterations, bool basis_f32)
 {
-    return (struct ks_lanczos){
-        .n = n, .order = smaller(order, n), .basis_f32 = basis_f32, .slices = slice_count(n)};
+    return (struct ks_lanczos){.n = n,
+                               .order = smaller(order, n),
+                               .rows = iterations * smaller(order, n),
+                               .basis_f32 = basis_f32,
+                               .slices = slice_count(n)};
 }
 
 double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32)
 {
-    struct ks_lanczos l = sized(n, order, basis_f32);
+    struct ks_lanczos l = sized(n, order, 1, basis_f32);
 
     return (double)ks_arena_count(lay_out, &l);
 }
 
-ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
-                         struct ks_lanczos **lanczos)
+static ks_status make(const struct ks_operator *a, size_t order, size_t iterations, bool basis_f32,
+                      struct ks_lanczos **lanczos)
 {
     struct ks_lanczos *l;
     ks_status status;
@@ -114,7 +117,7 @@ ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f
         return ks_fail(KS_RUN, "Lanczos: %zu parameters are too many: BLAS counts to %d", a->n,
                        INT_MAX);
     KS_TRY(ks_alloc(1, sizeof *l, &l));
-    *l = sized(a->n, order, basis_f32);
+    *l = sized(a->n, order, iterations, basis_f32);
     l->a = a;
     status = ks_arena_make(&l->arena, lay_out, l);
     if (status != KS_OK)
@@ -122,6 +125,18 @@ ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f
     else
         *lanczos = l;
     return status;
+}
+
+ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
+                         struct ks_lanczos **lanczos)
+{
+    return make(a, order, 1, basis_f32, lanczos);
+}
+
+ks_status ks_lanczos_new_for_two(const struct ks_operator *a, size_t order, bool basis_f32,
+                                 struct ks_lanczos **lanczos)
+{
+    return make(a, order, 2, basis_f32, lanczos);
 }
 
 void ks_lanczos_free(struct ks_lanczos *l)
@@ -132,21 +147,21 @@ void ks_lanczos_free(struct ks_lanczos *l)
     free(l);
 }
 
-/* The memory in which vector j is computed in float64: its row of the basis, or scratch before it
- * is rounded. */
-static double *work(const struct ks_lanczos *l, size_t j)
+/* The memory in which a row of the basis is computed in float64: the row itself, or scratch before
+ * it is rounded. */
+static double *work(const struct ks_lanczos *l, size_t row)
 {
-    return l->basis_f32 ? l->pair + l->n : l->basis + j * l->n;
+    return l->basis_f32 ? l->pair + l->n : l->basis + row * l->n;
 }
 
-const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t j)
+const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t row)
 {
     if (!l->basis_f32)
-        return l->basis + j * l->n;
+        return l->basis + row * l->n;
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++)
         for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
-            l->pair[i] = (double)l->rounded[j * l->n + i];
+            l->pair[i] = (double)l->rounded[row * l->n + i];
     return l->pair;
 }
 
@@ -170,46 +185,53 @@ static double norm(const struct ks_lanczos *l, const double *v)
     for (size_t t = 0; t < l->slices; t++) {
         size_t start = ks_lanczos_slice(l, t), end = ks_lanczos_slice(l, t + 1);
 
-        own[t * l->order] = cblas_dnrm2((int)(end - start), v + start, 1);
+        own[t * l->rows] = cblas_dnrm2((int)(end - start), v + start, 1);
     }
-    return finite_norm(l->slices, own, l->order);
+    return finite_norm(l->slices, own, l->rows);
 }
 
-/* q_j = w / divisor, w = work(l, j). */
-static void store(struct ks_lanczos *l, size_t j, double divisor)
+/* The row = w / divisor, w = work(l, row). */
+static void store(struct ks_lanczos *l, size_t row, double divisor)
 {
-    double *w = work(l, j);
+    double *w = work(l, row);
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++)
         for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++) {
             w[i] /= divisor;
             if (l->basis_f32)
-                l->rounded[j * l->n + i] = (float)w[i];
+                l->rounded[row * l->n + i] = (float)w[i];
         }
 }
 
-static void restart(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
+static void restart(struct ks_lanczos *l, uint64_t seed, uint64_t probe, size_t kept)
 {
     l->seed = seed;
     l->probe = probe;
+    l->kept = kept;
     l->steps = 0;
     l->exhausted = false;
+}
+
+/* The Gaussian vector of (seed, probe), in q. */
+static void draw(const struct ks_lanczos *l, double *q)
+{
+#pragma omp parallel for schedule(static) num_threads((int)l->slices)
+    for (size_t t = 0; t < l->slices; t++) {
+        struct ks_rng rng = ks_rng_start(l->seed, l->probe);
+
+        rng.drawn = ks_lanczos_slice(l, t);
+        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
+            q[i] = ks_rng_normal(&rng);
+    }
 }
 
 void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
 {
     double *q = work(l, 0);
 
-    restart(l, seed, probe);
-#pragma omp parallel for schedule(static) num_threads((int)l->slices)
-    for (size_t t = 0; t < l->slices; t++) {
-        struct ks_rng rng = ks_rng_start(seed, probe);
-
-        rng.drawn = ks_lanczos_slice(l, t);
-        for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
-            q[i] = ks_rng_normal(&rng);
-    }
+    restart(l, seed, probe, 0);
+    draw(l, q);
     l->start_norm = norm(l, q);
     store(l, 0, l->start_norm);
 }
@@ -218,7 +240,7 @@ ks_status ks_lanczos_start_at(struct ks_lanczos *l, const double *v)
 {
     double *q = work(l, 0);
 
-    restart(l, 0, KS_PROBE_GRADIENT);
+    restart(l, 0, KS_PROBE_GRADIENT, 0);
     memcpy(q, v, l->n * sizeof *q);
     l->start_norm = norm(l, q);
     if (!isfinite(l->start_norm) || l->start_norm == 0)
@@ -238,7 +260,7 @@ struct columns {
 static struct columns next_columns(const struct ks_lanczos *l, size_t t, size_t at, size_t rows)
 {
     size_t left = ks_lanczos_slice(l, t + 1) - at, count = smaller(WIDENED, left);
-    double *block = l->blocks + t * l->order * STRIDE;
+    double *block = l->blocks + t * l->rows * STRIDE;
 
     if (!l->basis_f32)
         return (struct columns){l->basis + at, smaller(BLOCK, left), l->n};
@@ -255,7 +277,7 @@ static void sum_slices(const struct ks_lanczos *l, size_t count, double *result)
     for (size_t i = 0; i < count; i++) {
         result[i] = 0;
         for (size_t t = 0; t < l->slices; t++)
-            result[i] += l->sums[t * l->order + i];
+            result[i] += l->sums[t * l->rows + i];
     }
 }
 
@@ -268,7 +290,7 @@ static double inner_product(const struct ks_lanczos *l, const double *q, const d
     for (size_t t = 0; t < l->slices; t++) {
         size_t start = ks_lanczos_slice(l, t), end = ks_lanczos_slice(l, t + 1);
 
-        l->sums[t * l->order] = cblas_ddot((int)(end - start), q + start, 1, w + start, 1);
+        l->sums[t * l->rows] = cblas_ddot((int)(end - start), q + start, 1, w + start, 1);
     }
     sum_slices(l, 1, &result);
     return result;
@@ -291,7 +313,7 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, struct com
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
         size_t end = ks_lanczos_slice(l, t + 1);
-        double *mine = sums + t * l->order;
+        double *mine = sums + t * l->rows;
         struct columns c;
 
         for (size_t i = 0; i < rows; i++)
@@ -321,34 +343,35 @@ static void count_step(struct ks_lanczos *l, size_t j)
                               sqrt(2) * cblas_dnrm2((int)j, l->beta, 1));
 
     l->steps = j + 1;
-    l->exhausted = l->steps == l->n || l->beta[j] <= bound * size;
+    l->exhausted = l->kept + l->steps == l->n || l->beta[j] <= bound * size;
 }
 
-/* From q = q_j and A q_j in work(l, j + 1) to alpha_j, beta_j and beta_j q_{j+1} in the same place.
- */
+/* From q = q_j and A q_j in work(l, kept + j + 1) to alpha_j, beta_j and beta_j q_{j+1} in the same
+ * place. Beside V, g also has V' A q_j, which is not zero: V is not invariant. */
 static void orthogonalize(struct ks_lanczos *l, size_t j, const double *q)
 {
-    double *w = work(l, j + 1), *g = l->sums + l->slices * l->order;
+    const size_t row = l->kept + j;
+    double *w = work(l, row + 1), *g = l->sums + l->slices * l->rows;
     double recurrence[] = {j > 0 ? l->beta[j - 1] : 0, inner_product(l, q, w)};
 
     l->alpha[j] = recurrence[1];
-    sweep(l, j + 1, w, (struct combination){j > 0 ? j - 1 : 0, recurrence + (j == 0)}, g);
+    sweep(l, row + 1, w, (struct combination){row - (j > 0), recurrence + (j == 0)}, g);
     for (int pass = 1; pass <= 2; pass++) {
-        sweep(l, j + 1, w, (struct combination){0, g}, NULL);
-        l->alpha[j] += g[j];
+        sweep(l, row + 1, w, (struct combination){0, g}, NULL);
+        l->alpha[j] += g[row];
         l->beta[j] = norm(l, w);
-        if (cblas_dnrm2((int)j + 1, g, 1) <= SECOND_PASS * l->beta[j])
+        if (cblas_dnrm2((int)row + 1, g, 1) <= SECOND_PASS * l->beta[j])
             break;
         if (pass == 1)
-            sweep(l, j + 1, w, NOTHING, g);
+            sweep(l, row + 1, w, NOTHING, g);
     }
 }
 
 ks_status ks_lanczos_step(struct ks_lanczos *l)
 {
     size_t j = l->steps;
-    const double *q = ks_lanczos_widened(l, j);
-    double *w = work(l, j + 1);
+    const double *q = ks_lanczos_widened(l, l->kept + j);
+    double *w = work(l, l->kept + j + 1);
 
     assert(j < l->order && !l->exhausted);
     KS_TRY(ks_operator_apply(l->a, q, w));
@@ -366,7 +389,7 @@ ks_status ks_lanczos_step(struct ks_lanczos *l)
                        (unsigned long long)l->probe);
     count_step(l, j);
     if (!l->exhausted && !l->published)
-        store(l, j + 1, l->beta[j]);
+        store(l, l->kept + j + 1, l->beta[j]);
     return KS_OK;
 }
 
@@ -374,7 +397,7 @@ ks_status ks_lanczos_step(struct ks_lanczos *l)
 void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
 {
     size_t swept = smaller(rows, l->order);
-    double *negative = l->sums + l->slices * l->order;
+    double *negative = l->sums + l->slices * l->rows;
 
     for (size_t j = 0; j < swept; j++)
         negative[j] = -c[j];
@@ -387,8 +410,25 @@ void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c
 
 void ks_lanczos_remove(const struct ks_lanczos *l, double *v)
 {
-    double *h = l->sums + l->slices * l->order;
+    const size_t rows = l->kept + l->steps;
+    double *h = l->sums + l->slices * l->rows;
 
-    sweep(l, l->steps, v, NOTHING, h);
-    sweep(l, l->steps, v, (struct combination){0, h}, NULL);
+    sweep(l, rows, v, NOTHING, h);
+    sweep(l, rows, v, (struct combination){0, h}, NULL);
+}
+
+/* Twice, as what the first time leaves of rounding is not small where the norm falls. */
+void ks_lanczos_start_beside(struct ks_lanczos *l, uint64_t seed)
+{
+    double *q = work(l, l->steps);
+
+    assert(l->kept == 0 && l->steps < l->n && l->rows >= l->steps + l->order && !l->published);
+    l->seed = seed;
+    l->probe = KS_PROBE_BESIDE;
+    draw(l, q);
+    ks_lanczos_remove(l, q);
+    ks_lanczos_remove(l, q);
+    restart(l, seed, KS_PROBE_BESIDE, l->steps);
+    l->start_norm = norm(l, q);
+    store(l, l->kept, l->start_norm);
 }

@@ -14,13 +14,17 @@
 /* The state of the iteration for one probe. After j steps, with Q = [q_0 .. q_{j-1}] and T the j x
  * j Jacobi matrix,
  *
- *   A Q - Q T = beta[j-1] q_j e_j'   and   [Q q_j]' [Q q_j] = I   to rounding. */
+ *   A Q - Q T = beta[j-1] q_j e_j'   and   [Q q_j]' [Q q_j] = I   to rounding.
+ *
+ * Beside the vectors of an earlier iteration, V, all vectors stay orthogonal to them: it is the
+ * iteration of (I - VV') A (I - VV'). */
 struct ks_lanczos {
     const struct ks_operator *a; /* A. Not owned                                             */
     size_t n, order;             /* dimension; largest number of steps, at most n            */
     uint64_t seed, probe; /* what determines the random start vector; probe = KS_PROBE_GRADIENT:
                            * it is not random */
     double start_norm;    /* norm of the start vector before it was scaled to norm 1        */
+    size_t kept;          /* the number of vectors V; 0: beside none                        */
     size_t steps;         /* taken so far                                                   */
     bool exhausted;       /* breakdown: the Krylov space is invariant, no step can follow   */
     double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
@@ -28,10 +32,12 @@ struct ks_lanczos {
     bool products_f32;    /* products are rounded to float32; set by the caller before the start */
     bool published; /* the iteration of the published code (lanczos_published.c); set by the caller
                      * before the start; requires `basis_f32` */
-    double *basis;  /* [order + 1, n]: row j is q_j; row `steps` is undefined if exhausted */
+    size_t rows;    /* the most of a sweep: order, or 2 order with room beside an iteration */
+    double *basis;  /* [rows + 1, n]: V, then row kept + j is q_j; row kept + steps is undefined if
+                     * exhausted */
     float *rounded; /* the basis in float32 if `basis_f32`: then `basis` is NULL, else this is */
     size_t slices;  /* pieces of a vector, one per thread                     */
-    double *sums;   /* [slices + 1, order]: scratch: inner products with the basis, by thread */
+    double *sums;   /* [slices + 1, rows]: scratch: inner products with the basis, by thread */
     double *pair;   /* [2, n] if `basis_f32`: q_j and w in float64            */
     double *blocks; /* if `basis_f32`: a block of the basis in float64 for each thread */
     struct ks_arena arena; /* all arrays. Owned */
@@ -50,6 +56,9 @@ static inline size_t ks_lanczos_slice(const struct ks_lanczos *lanczos, size_t t
  * KS_RUN if n exceeds what BLAS counts in an int. */
 ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
                          struct ks_lanczos **lanczos);
+/* The same with room for ks_lanczos_start_beside: about twice the memory. */
+ks_status ks_lanczos_new_for_two(const struct ks_operator *a, size_t order, bool basis_f32,
+                                 struct ks_lanczos **lanczos);
 /* The bytes that ks_lanczos_new allocates: mostly 8 (order + 1) n, or in float32 half of that and
  * two float64 vectors. */
 double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32);
@@ -59,6 +68,12 @@ KS_OWNER(ks_lanczos_free, struct ks_lanczos *)
 /* Goes to step 0 with a start vector that depends on (seed, probe) alone: Gaussian entries, scaled
  * to norm 1. */
 void ks_lanczos_start(struct ks_lanczos *lanczos, uint64_t seed, uint64_t probe);
+
+/* Keeps the `steps` < n vectors so far as V, and goes to step 0 beside them, with a Gaussian start
+ * vector in their complement, which has n - kept dimensions. start_norm is its norm there. Once
+ * after another start, of an iteration made by ks_lanczos_new_for_two. */
+enum { KS_PROBE_BESIDE = 0x7ffffffe };
+void ks_lanczos_start_beside(struct ks_lanczos *lanczos, uint64_t seed);
 
 /* Goes to step 0 with the start vector v [n], scaled to norm 1. KS_NUMBER if v is zero or
  * not finite. */
@@ -71,13 +86,13 @@ ks_status ks_lanczos_start_at(struct ks_lanczos *lanczos, const double *v);
 ks_status ks_lanczos_step(struct ks_lanczos *lanczos);
 
 /* out [n] = sum_{j < rows} c[j] q_j. rows <= steps, or steps + 1 if the iteration is not exhausted.
- */
+ * Beside none. */
 void ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
                         double *out);
-/* v [n] -= Q Q' v, with Q = [q_0 .. q_{steps - 1}]: v becomes orthogonal to them. */
+/* v [n] -= Q Q' v, with Q = [V q_0 .. q_{steps - 1}]: v becomes orthogonal to them. */
 void ks_lanczos_remove(const struct ks_lanczos *lanczos, double *v);
-/* q_j in float64; valid until the next call. */
-const double *ks_lanczos_widened(const struct ks_lanczos *lanczos, size_t j);
+/* Row `row` of the basis in float64; valid until the next call. */
+const double *ks_lanczos_widened(const struct ks_lanczos *lanczos, size_t row);
 
 /* From `product`, A q_j (j = steps), to alpha_j, beta_j and q_{j+1} by the
  * published code's recurrence (lanczos_published.c). alpha_j or beta_j is not finite if float32

@@ -10,8 +10,8 @@
 
 /* Options of an operator: the others say which operator it is, or how its products are computed. */
 static const char *const of_operator[] = {
-    "order", "probes",          "tolerance",   "seed",         "start",
-    "exact", "no-certificates", "count-above", "learning-rate"};
+    "order",      "probes", "tolerance",       "seed",        "start",
+    "complement", "exact",  "no-certificates", "count-above", "learning-rate"};
 
 static bool is_of_operator(const char *name)
 {
@@ -88,6 +88,7 @@ static void take_options(const struct ks_spectrum_options *from, struct ks_spect
     to->tolerances = from->tolerances;
     to->seed = from->seed;
     to->gradient_probe = from->gradient_probe;
+    to->complement = from->complement;
     to->exact = from->exact;
     to->certificates = from->certificates;
     to->count_above = from->count_above;

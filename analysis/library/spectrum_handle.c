@@ -93,6 +93,7 @@ enum kappascope_status kappascope_slq(struct kappascope_operator *a,
     a->options.seed = options->seed;
     a->options.basis_f32 = options->single_basis;
     a->options.gradient_probe = options->gradient;
+    a->options.complement = false;
     a->options.certificates = options->certificates;
     return (enum kappascope_status)ks_library_run(a, spectrum);
 }
@@ -106,7 +107,7 @@ enum kappascope_status kappascope_exact(struct kappascope_operator *a,
     KS_PUBLIC(ks_library_range("n", a->p.budget.dimension, 1, KS_EXACT_LIMIT));
     a->options.exact = true;
     a->options.seed = 0;
-    a->options.basis_f32 = a->options.gradient_probe = false;
+    a->options.basis_f32 = a->options.gradient_probe = a->options.complement = false;
     return (enum kappascope_status)ks_library_run(a, spectrum);
 }
 

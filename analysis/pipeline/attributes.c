@@ -140,18 +140,20 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
 
 /* --- start vectors (/lanczos) and certificates (/certificate) --- */
 
-/* "random random gradient": one word per probe. */
+/* "random complement gradient": one word per probe. */
 static ks_status add_start(struct ks_spectrum *s)
 {
     KS_OWNED char *words = NULL;
     char *next;
-    size_t size = s->probes * sizeof "gradient ";
+    size_t size = s->probes * sizeof "complement ";
 
     KS_TRY(ks_alloc(size, 1, &words));
     next = words;
     for (size_t i = 0; i < s->probes; i++)
         next += snprintf(next, size - (size_t)(next - words), "%s%s", i > 0 ? " " : "",
-                         i < ks_spectrum_random(s) ? "random" : "gradient");
+                         i < ks_spectrum_random(s)           ? "random"
+                         : s->gradient && i + 1 == s->probes ? "gradient"
+                                                             : "complement");
     ks_attribute_add_string(&s->lanczos, "start", words);
     return KS_OK;
 }

@@ -36,7 +36,7 @@ static void say_size(struct ks_pipeline *p)
 void ks_monitor_set(struct ks_pipeline *p)
 {
     const struct ks_spectrum_options *o = p->options;
-    const size_t n = p->budget.dimension, probes = o->probes + o->gradient_probe;
+    const size_t n = p->budget.dimension, probes = o->probes + o->gradient_probe + o->complement;
     const size_t null_products = p->space ? ks_null_products(p->space) : 0;
 
     p->monitor = (struct ks_monitor){.dimension = n,
@@ -87,6 +87,14 @@ static void announce(struct ks_pipeline *p)
            ends_early(p) ? "at most" : "about", all);
 }
 
+/* How many probes were before this one. */
+static size_t earlier_probes(const struct ks_spectrum_options *o, uint64_t probe)
+{
+    return probe == KS_PROBE_BESIDE     ? o->probes
+           : probe == KS_PROBE_GRADIENT ? o->probes + o->complement
+                                        : (size_t)probe;
+}
+
 static ks_status tell_watcher(const struct ks_pipeline *p)
 {
     const struct ks_monitor *m = &p->monitor;
@@ -99,12 +107,12 @@ static ks_status tell_watcher(const struct ks_pipeline *p)
 ks_status ks_monitor_step(struct ks_pipeline *p, const struct ks_lanczos *l)
 {
     struct ks_monitor *m = &p->monitor;
-    size_t probe = l->probe == KS_PROBE_GRADIENT ? p->options->probes : (size_t)l->probe;
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     double largest, residual;
     char note[96];
 
-    m->done = m->earlier + m->null_products + probe * p->options->order + l->steps + m->sampled;
+    m->done = m->earlier + m->null_products +
+              earlier_probes(p->options, l->probe) * p->options->order + l->steps + m->sampled;
     announce(p);
     if (p->quiet || ks_seconds() - m->progress.printed < NOTE_INTERVAL)
         return tell_watcher(p);

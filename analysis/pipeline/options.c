@@ -171,6 +171,8 @@ const struct ks_key ks_analyze_keys[] = {
     {"seed", KS_ROW_COUNT(0, KS_KEY_ANY), "0", OF_SPECTRUM(seed), "S", "seed of the start vectors"},
     {"start", KS_ROW_CHOICE(starts), "random", OF_SPECTRUM(gradient_probe), NULL,
      "gradient: one more probe, which starts at the loss's gradient"},
+    {"complement", KS_ROW_FLAG(), NULL, OF_METHOD(spectrum.complement), NULL,
+     "a second probe, in the complement of the first one's Krylov space, for tighter directions_*"},
     {"precision", KS_ROW_CHOICE(precisions), NULL, OF_SPECTRUM(products_f32), NULL,
      "precision of the products (default: f32; preconditioned: f64)"},
     {"products", KS_ROW_CHOICE(ks_products_names), "auto", OF_METHOD(spectrum.products), NULL,
@@ -215,13 +217,13 @@ const struct ks_key ks_analyze_keys[] = {
     KS_KEYS_END,
 };
 
-#define LANCZOS  "order", "probes", "tolerance", "seed", "start", "no-certificates"
+#define LANCZOS  "order", "probes", "tolerance", "seed", "start", "complement", "no-certificates"
 #define SPECTRUM "exact", "layers", "count-above", "out", "name", "json", "csv", LANCZOS
 
 const struct ks_key_rule ks_analyze_rules[] = {
     {"tolerance", "--tolerance: expected no --%s", {"compat", "layers"}, .unless = "eigenvectors"},
     {"eigenvectors", "--eigenvectors: expected no --%s",
-     .excluded = {"apply", "gradient", "layers", "exact", "compat", "probes", "start",
+     .excluded = {"apply", "gradient", "layers", "exact", "compat", "probes", "start", "complement",
                   "no-certificates", "count-above", "out", "name"}},
     {"eigenvectors", "--eigenvectors: expected a file for them, --output OUT", .needs = "output"},
     {"which", "--which: expected with --eigenvectors K", .needs = "eigenvectors"},
@@ -231,12 +233,14 @@ const struct ks_key_rule ks_analyze_rules[] = {
      .needs = "apply", .unless = "eigenvectors"},
     {"exact", "--%s: expected without --exact, which takes no Lanczos steps",
      .excluded = {LANCZOS}},
+    {"complement", "--complement: expected no --%s: it is the complement of a single probe",
+     .excluded = {"probes", "tolerance"}},
     {"json", "--json and --csv: expected at most one of them", .excluded = {"csv"}},
     {"layers", "--layers: expected no --%s",
-     .excluded = {"layer", "array", "exact", "compat", "start gradient", "count-above", "out",
-                  "name"}},
+     .excluded = {"layer", "array", "exact", "compat", "start gradient", "complement",
+                  "count-above", "out", "name"}},
     {"compat", "--compat xqc: expected no --%s: the published code has no intervals",
-     .excluded = {"count-above"}},
+     .excluded = {"count-above", "complement"}},
     {"array", "--array: expected no --%s", .excluded = {"layer"}},
     /* These write vectors and no spectrum. The gradient belongs to the full loss. */
     {"batch", "--batch: expected no --%s: it is one minibatch", .excluded = {"batches"}},
@@ -365,7 +369,7 @@ bool ks_spectrum_options_same(const struct ks_spectrum_options *a,
     for (const struct ks_key *key = ks_analyze_keys; key->name; key++)
         if (key->role == KS_OPTION_SPECTRUM && !ks_key_same(key, &first, &second))
             return false;
-    if (a->tolerances.n != b->tolerances.n)
+    if (a->tolerances.n != b->tolerances.n || a->complement != b->complement)
         return false;
     for (size_t i = 0; i < a->tolerances.n; i++)
         if (of_a[i].statistic != of_b[i].statistic || of_a[i].most != of_b[i].most)
@@ -403,4 +407,6 @@ void ks_spectrum_options_print(const struct ks_spectrum_options *o,
         used += snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), "%s%s:%.17g",
                          i > 0 ? "," : "", ks_tolerance_name(&o->tolerances.list[i]),
                          o->tolerances.list[i].most);
+    if (o->complement) /* older files do not know it */
+        snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), " complement=yes");
 }

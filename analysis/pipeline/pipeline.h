@@ -66,6 +66,7 @@ struct ks_spectrum_options {
     bool certificates;               /* float64 products certify bounds, or, of the published
                                       * code's recurrence, measure rounding */
     bool gradient_probe;             /* one more probe, which starts at the gradient       */
+    bool complement;                 /* a second probe, in the complement of the first one */
     double learning_rate;            /* used by sharpness_ratio; NaN: the checkpoint's     */
     double count_above;              /* the size of directions_above; 0: not wanted        */
     size_t order, probes;            /* Lanczos steps; random start vectors                */

@@ -240,7 +240,8 @@ static ks_status allocate(const struct growth *g, size_t order)
     struct ks_pipeline *p = g->p;
 
     KS_TRY(ks_probes_allocate(p, order));
-    return ks_slq_room(p->spectrum, p->options->probes + (p->gradient != NULL), order);
+    return ks_slq_room(p->spectrum,
+                       p->options->probes + p->options->complement + (p->gradient != NULL), order);
 }
 
 /* The vectors of a finished probe, and its row in the spectrum. */
@@ -251,6 +252,19 @@ static ks_status finish(struct growth *g)
 
     if (ks_pipeline_has_certificates(p) && g->l->probe != KS_PROBE_GRADIENT)
         KS_TRY(ks_certificates_take(&p->certificates, g->l));
+    return ks_slq_store(g->l, s->probes++, s);
+}
+
+/* A probe in the complement of the first one's Krylov space, whose vectors are still there. */
+static ks_status add_complement(struct growth *g, size_t order)
+{
+    struct ks_spectrum *s = g->p->spectrum;
+
+    if (!g->p->options->complement || g->l->steps == g->l->n)
+        return KS_OK;
+    ks_lanczos_start_beside(g->l, g->p->options->seed);
+    KS_TRY(step_to(g, order));
+    s->complement = true;
     return ks_slq_store(g->l, s->probes++, s);
 }
 
@@ -295,7 +309,8 @@ ks_status ks_probes_run(struct ks_pipeline *p)
     KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
     size_t order, planned;
 
-    KS_TRY(ks_lanczos_new(p->a, o->order, p->budget.basis_f32, &l));
+    KS_TRY((o->complement ? ks_lanczos_new_for_two : ks_lanczos_new)(p->a, o->order,
+                                                                     p->budget.basis_f32, &l));
     g.l = l;
     g.l->products_f32 = o->products_f32;
     g.l->published = o->published;
@@ -310,6 +325,7 @@ ks_status ks_probes_run(struct ks_pipeline *p)
     if (g.trace) /* as long as the Lanczos vectors of the first probe are there */
         KS_TRY(ks_trace_sample(p, g.l, g.trace->most, o->probes > LEAST ? o->probes : LEAST));
     KS_TRY(add_probes(&g, order, planned));
+    KS_TRY(add_complement(&g, order));
     if (p->gradient) {
         KS_TRY(ks_lanczos_start_at(g.l, p->gradient));
         KS_TRY(step_to(&g, order));
@@ -330,7 +346,7 @@ double ks_most_products(const struct ks_spectrum_options *o, size_t n, size_t mi
 {
     return (double)count_minibatches(o, minibatches) *
            (double)(o->exact ? n
-                             : o->order * (o->probes + o->gradient_probe +
+                             : o->order * (o->probes + o->gradient_probe + o->complement +
                                            ks_pipeline_measures_rounding(o)));
 }
 

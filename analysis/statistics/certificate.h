@@ -54,7 +54,8 @@ struct ks_certificates {
     double *sigma;
     double *length; /* [probes, prefixes + 1]: |s| for the vector y = (I - P_Z) Q_m s of each sigma,
                      * |y| = 1: the factor by which rounding errors of A Q_m s are amplified */
-    double *null_weight; /* [probes + 1] |P_Z q_0|^2; 0 for the probe at the gradient */
+    double *null_weight; /* [probes + 2] |P_Z q_0|^2; 0 for the probes at the gradient and in the
+                          * complement */
     /* The complete start vector g [n] of the probe at the gradient, or NULL; set by the caller
      * before ks_certify, not owned. ks_certify also computes gradient_curvature = g'Ag/g'g. */
     const double *gradient;

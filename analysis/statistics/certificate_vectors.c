@@ -23,7 +23,7 @@ static void lay_out(struct ks_arena *arena, void *object)
     }
     c->sigma = KS_TAKE(arena, c->probes * columns, double);
     c->length = KS_TAKE(arena, c->probes * columns, double);
-    c->null_weight = KS_TAKE(arena, c->probes + 1, double);
+    c->null_weight = KS_TAKE(arena, c->probes + 2, double);
 }
 
 ks_status ks_certificates_new(size_t order, struct ks_certificates *c)

@@ -9,6 +9,8 @@
 #include "core/number.h"
 #include "statistics/beta_distribution.h"
 
+static const double TAIL = 0.0025; /* probability that an end of an interval fails */
+
 void ks_share_bounds_free(struct ks_share_bounds *b)
 {
     if (!b)
@@ -111,7 +113,6 @@ ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, stru
 /* From bounds of weights to bounds of counts: a count is possible unless the bounds lie in a tail
  * of its beta distribution (shares.h). */
 
-static const double TAIL = 0.0025; /* probability that an end of an interval fails              */
 static const double SLACK = 1e-12; /* rounding of the weights: closer shares are treated as equal */
 static const double DEPTH = 1e-18; /* sizes below this share of the largest are treated as equal */
 
@@ -225,22 +226,37 @@ static size_t certain_beyond(const struct ks_share_bounds *b, double x, int sign
     return most;
 }
 
-/* Intersects the probabilistic bounds with the certain ones, at least `least` and all but `beyond`;
- * if they contradict each other, the certain ones alone. */
-static struct ks_interval narrow(const struct ks_share_bounds *b, struct ks_interval likely,
-                                 size_t least, size_t beyond)
+/* Certain bounds: at least `least`, and all but `beyond`. */
+static struct ks_interval certain_bounds(const struct ks_share_bounds *b, size_t least,
+                                         size_t beyond)
 {
     const double most = fmax((double)b->others - (double)beyond, 0);
-    const double lower = fmin((double)least, most);
-    struct ks_interval count = {fmax(likely.lower, lower), fmin(likely.upper, most)};
 
-    return count.lower <= count.upper ? count : (struct ks_interval){lower, most};
+    return (struct ks_interval){fmin((double)least, most), most};
+}
+
+/* Intersects bounds with the certain ones; if they contradict each other, the certain ones alone.
+ */
+static struct ks_interval narrow(struct ks_interval likely, struct ks_interval certain)
+{
+    struct ks_interval count = {fmax(likely.lower, certain.lower),
+                                fmin(likely.upper, certain.upper)};
+
+    return count.lower <= count.upper ? count : certain;
+}
+
+struct ks_interval ks_share_bounds_certain_within(const struct ks_share_bounds *b, double inner,
+                                                  double outer)
+{
+    const double beyond = above(outer);
+
+    return certain_bounds(b, b->zeros + certain(b, -inner, inner),
+                          certain_beyond(b, beyond, 1) + certain_beyond(b, beyond, -1));
 }
 
 ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double inner, double outer,
                                        struct ks_interval *count)
 {
-    const double beyond = above(outer);
     struct ks_interval in, out;
     bool shown;
 
@@ -251,8 +267,7 @@ ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double i
         KS_TRY(is_shown(b, inner - b->in->h, in.lower, &shown));
         count->lower = shown ? 1 : 0;
     }
-    *count = narrow(b, *count, b->zeros + certain(b, -inner, inner),
-                    certain_beyond(b, beyond, 1) + certain_beyond(b, beyond, -1));
+    *count = narrow(*count, ks_share_bounds_certain_within(b, inner, outer));
     return KS_OK;
 }
 
@@ -272,7 +287,7 @@ ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
     *count = (struct ks_interval){count_of(b, low.lower, false), count_of(b, high.upper, true)};
     if (count->lower == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
         count->lower = 0;
-    *count = narrow(b, *count, least, beyond);
+    *count = narrow(*count, certain_bounds(b, least, beyond));
     if (x >= 0)
         count->lower += (double)b->in->n_null, count->upper += (double)b->in->n_null;
     return KS_OK;

@@ -28,10 +28,13 @@ struct ks_shares_input {
     size_t pretend_probes; /* each probe counts as this many start vectors that all have its Jacobi
                             * matrix, which shows how wide the intervals of more probes would be; 0
                             * counts as 1 */
-    double h;              /* half the noise floor: |operator of the run - A| <= h              */
-    double abs_max_lower;  /* lower bound of lambda_abs_max, from a certificate                 */
-    double abs_max_upper;  /* upper bound of it (probe.h), 0.25% for each end                   */
-    double count_above;    /* an absolute size; 0: none                                         */
+    /* A run from a Gaussian vector in the complement of the Krylov space of probe[0], for counts
+     * (complement.h); its null_weight is not used. NULL: none. */
+    const struct ks_share_probe *complement;
+    double h;             /* half the noise floor: |operator of the run - A| <= h              */
+    double abs_max_lower; /* lower bound of lambda_abs_max, from a certificate                 */
+    double abs_max_upper; /* upper bound of it (probe.h), 0.25% for each end                   */
+    double count_above;   /* an absolute size; 0: none                                         */
 };
 
 /* The number of start vectors that the intervals count. */
@@ -72,6 +75,9 @@ ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, stru
  * inner - h, U' at outer + h. */
 ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double inner, double outer,
                                        struct ks_interval *count);
+/* The part of these bounds that is certain. */
+struct ks_interval ks_share_bounds_certain_within(const struct ks_share_bounds *b, double inner,
+                                                  double outer);
 /* Bounds of the number of all n eigenvalues with lambda <= x. */
 ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
                                       struct ks_interval *count);
@@ -82,8 +88,8 @@ ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
 ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached, double missed,
                                 double most, struct ks_interval *size);
 
-/* Bounds of the k-th smallest |lambda|, zeros < k <= others; each end fails with probability 0.25%.
- * `most` as above. */
+/* Bounds of the k-th smallest |lambda|, zeros < k <= others; each end fails with probability
+ * 0.25%. `most` as above. */
 ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double most,
                                struct ks_interval *size);
 

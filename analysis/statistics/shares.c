@@ -8,6 +8,7 @@
 #include "core/number.h"
 #include "statistics/catalogue.h"
 #include "statistics/certificate.h"
+#include "statistics/complement.h"
 
 const double ks_direction_factor[KS_DIRECTIONS] = {10, 100, 1000, 10000};
 const unsigned ks_quantile_percent[KS_QUANTILES] = {99, 90, 50};
@@ -35,11 +36,41 @@ static struct ks_estimate between(double value, double lower, double upper)
     return (struct ks_estimate){fmin(fmax(value, lower), upper), {lower, upper}};
 }
 
+/* The bounds of the probes, and what a run in a complement adds. */
+struct counts {
+    struct ks_share_bounds *b;
+    struct ks_complement *complement; /* NULL: nothing */
+};
+
+static void counts_clear(struct counts *c)
+{
+    ks_complement_free(c->complement);
+    ks_share_bounds_free(c->b);
+}
+
+/* The count by both runs, which stands in place of that of the first one alone unless it
+ * contradicts what is certain. */
+static ks_status count_by_both(const struct counts *c, double low, double high, double least,
+                               struct ks_estimate *count)
+{
+    const double others = (double)c->b->others;
+    const struct ks_interval inside = ks_share_bounds_certain_within(c->b, low, high);
+    struct ks_estimate both;
+
+    KS_TRY(ks_complement_count(c->complement, low, high, &both));
+    both.in.lower = fmax(fmax(both.in.lower, others - inside.upper), least);
+    both.in.upper = fmin(both.in.upper, others - inside.lower);
+    if (both.in.lower <= both.in.upper)
+        *count = between(both.value, both.in.lower, both.in.upper);
+    return KS_OK;
+}
+
 /* The number of eigenvalues of a size above x, where x is only known to be in [low, high]; it is at
  * least `least`. */
-static ks_status count_larger(const struct ks_share_bounds *b, double low, double high,
-                              double least, struct ks_estimate *count)
+static ks_status count_larger(const struct counts *c, double low, double high, double least,
+                              struct ks_estimate *count)
 {
+    const struct ks_share_bounds *b = c->b;
     const double others = (double)b->others;
     struct ks_interval inside;
     double lower;
@@ -48,29 +79,28 @@ static ks_status count_larger(const struct ks_share_bounds *b, double low, doubl
     lower = fmax(others - inside.upper, least);
     *count = between(others * (1 - estimate(b, -low, low, true)), lower,
                      fmax(others - inside.lower, lower));
-    return KS_OK;
+    return c->complement && low > 2 * b->in->h ? count_by_both(c, low, high, least, count) : KS_OK;
 }
 
 /* The threshold lambda_abs_max / factor follows from the bounds of lambda_abs_max. The count is at
  * least 1 unless the operator is zero: it includes the largest |eigenvalue|. */
-static ks_status directions(const struct ks_share_bounds *b, double factor,
-                            struct ks_estimate *directions)
+static ks_status directions(const struct counts *c, double factor, struct ks_estimate *directions)
 {
-    const double low = b->in->abs_max_lower / factor, high = b->in->abs_max_upper / factor;
+    const struct ks_shares_input *in = c->b->in;
+    const double low = in->abs_max_lower / factor, high = in->abs_max_upper / factor;
 
     *directions = (struct ks_estimate){0, {0, 0}};
-    return b->in->abs_max_upper > 0 ? count_larger(b, low, high, low > 0, directions) : KS_OK;
+    return in->abs_max_upper > 0 ? count_larger(c, low, high, low > 0, directions) : KS_OK;
 }
 
 /* The threshold itself is exact; that no eigenvalue, or at least one, is above it may follow from
  * the bounds of lambda_abs_max. */
-static ks_status directions_above(const struct ks_share_bounds *b, double x,
-                                  struct ks_estimate *above)
+static ks_status directions_above(const struct counts *c, double x, struct ks_estimate *above)
 {
     *above = (struct ks_estimate){0, {0, 0}};
-    if (!(x > 0) || b->in->abs_max_upper <= x)
+    if (!(x > 0) || c->b->in->abs_max_upper <= x)
         return KS_OK;
-    return count_larger(b, x, x, b->in->abs_max_lower > x, above);
+    return count_larger(c, x, x, c->b->in->abs_max_lower > x, above);
 }
 
 /* A count as a share of all n eigenvalues. */
@@ -125,15 +155,16 @@ static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct
 
 ks_status ks_shares(const struct ks_shares_input *in, struct ks_shares *shares)
 {
-    KS_OWNED_BY(ks_share_bounds_free) struct ks_share_bounds *b = NULL;
+    KS_CLEARED_BY(counts_clear) struct counts c = {.b = NULL};
 
-    KS_TRY(ks_share_bounds_new(in, &b));
+    KS_TRY(ks_share_bounds_new(in, &c.b));
+    KS_TRY(ks_complement_new(c.b, &c.complement));
     for (size_t i = 0; i < KS_DIRECTIONS; i++)
-        KS_TRY(directions(b, ks_direction_factor[i], &shares->directions[i]));
-    KS_TRY(directions_above(b, in->count_above, &shares->above));
+        KS_TRY(directions(&c, ks_direction_factor[i], &shares->directions[i]));
+    KS_TRY(directions_above(&c, in->count_above, &shares->above));
     for (size_t i = 0; i < KS_QUANTILES; i++)
-        KS_TRY(kappa(b, ks_quantile_percent[i], &shares->kappa_q[i]));
-    KS_TRY(masses(b, shares));
+        KS_TRY(kappa(c.b, ks_quantile_percent[i], &shares->kappa_q[i]));
+    KS_TRY(masses(c.b, shares));
     return KS_OK;
 }
 
@@ -328,13 +359,14 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
                              const struct ks_probe *probe, struct ks_shares_input *in)
 {
     const struct ks_certificates *c = k->certificates;
+    const size_t row = k->probes; /* of the complement */
     struct ks_share_probe *list = NULL;
 
     /* `ended` only if the Krylov space is all of R^n. If it ended earlier, its last beta is at the
      * level of rounding: the weights are exact for a slightly different operator, which depends on
      * the start vector, and eigenvectors outside the space remain possible. The Gauss-Radau rule
      * accounts for them. */
-    KS_TRY(ks_alloc(k->probes, sizeof *list, &list));
+    KS_TRY(ks_alloc(k->probes + 1, sizeof *list, &list));
     for (size_t i = 0; i < k->probes; i++)
         list[i] = (struct ks_share_probe){.steps = probe[i].steps,
                                           .alpha = s->alpha + i * s->order,
@@ -352,6 +384,14 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
                                    .abs_max_lower = k->abs_max,
                                    .abs_max_upper = k->outer,
                                    .count_above = k->count_above};
+    if (!s->complement || probe[0].steps != ks_spectrum_steps(s, 0)) /* that of all steps */
+        return KS_OK;
+    list[row] = (struct ks_share_probe){.steps = ks_spectrum_steps(s, row),
+                                        .alpha = s->alpha + row * s->order,
+                                        .beta = s->beta + row * s->order,
+                                        .ended = probe[0].steps + ks_spectrum_steps(s, row) == k->n,
+                                        .start_norm2 = s->start_norm2 ? s->start_norm2[row] : 1};
+    in->complement = &list[row];
     return KS_OK;
 }
 

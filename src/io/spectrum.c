@@ -112,17 +112,26 @@ static ks_status read_group(const struct ks_h5 *h5, enum group group, struct ks_
     return KS_OK;
 }
 
-/* The attribute `start` has one word per probe; only the last one can be "gradient". */
-static bool starts_at_gradient(const struct ks_attributes *lanczos)
+/* Whether the text ends with this word; then it ends before the word, and *end at its space. */
+static bool ends_with(const char *text, size_t *end, const char *word)
 {
-    static const char word[] = "gradient";
-    const struct ks_attribute *start = ks_attribute_find(lanczos, "start");
-    size_t length;
+    const size_t length = strlen(word);
 
-    if (!start || start->type != KS_ATTRIBUTE_STRING)
+    if (*end < length || strncmp(text + *end - length, word, length) != 0)
         return false;
-    length = strlen(start->string);
-    return length >= strlen(word) && strcmp(start->string + length - strlen(word), word) == 0;
+    *end -= length + (*end > length);
+    return true;
+}
+
+/* The attribute `start` has one word per probe: all are "random", but the last ones may be
+ * "complement", then "gradient". */
+static void read_start(struct ks_spectrum *s)
+{
+    const char *words = ks_attribute_text(&s->lanczos, "start");
+    size_t end = words ? strlen(words) : 0;
+
+    s->gradient = words && ends_with(words, &end, "gradient");
+    s->complement = words && s->probes > 1 && ends_with(words, &end, "complement");
 }
 
 static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
@@ -140,7 +149,7 @@ static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
     s->order = shape.dims[1];
     KS_TRY(ks_h5_has(h5, "/lanczos", &lanczos));
     KS_TRY(ks_h5_read_attributes(h5, "/lanczos", &s->lanczos));
-    s->gradient = starts_at_gradient(&s->lanczos);
+    read_start(s);
     if (lanczos) {
         KS_TRY(read_steps(h5, s));
         KS_TRY(read_group(h5, LANCZOS, s));
@@ -254,7 +263,7 @@ ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *s)
 
 size_t ks_spectrum_random(const struct ks_spectrum *s)
 {
-    return s->probes - s->gradient;
+    return s->probes - s->gradient - s->complement;
 }
 
 size_t ks_spectrum_steps(const struct ks_spectrum *s, size_t probe)

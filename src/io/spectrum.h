@@ -17,6 +17,8 @@ struct ks_spectrum {
     struct ks_attributes attributes, statistics, lanczos, certificate;
     size_t probes, order; /* order: the most Lanczos steps of a probe, m                       */
     bool gradient;        /* the last probe starts at the gradient, the others at random vectors */
+    bool complement;      /* the last one beside the gradient's is in the complement of the first
+                           * one's Krylov space */
     double *alpha, *beta; /* [probes, order]; NULL for an exact spectrum. Owned  */
     int64_t *steps;       /* [probes] steps taken; NULL for an exact spectrum. Owned */
     double *start_norm2;  /* [probes] |start vector|^2 before normalization; NULL: unknown. Owned */
@@ -32,7 +34,8 @@ struct ks_spectrum {
                             * ks_exact. Owned */
 };
 
-/* The number of probes with random start vectors; the number of Ritz values of a probe. */
+/* The number of probes with random start vectors in all dimensions, which are the first; the number
+ * of Ritz values of a probe. */
 size_t ks_spectrum_random(const struct ks_spectrum *spectrum);
 size_t ks_spectrum_steps(const struct ks_spectrum *spectrum, size_t probe);
 

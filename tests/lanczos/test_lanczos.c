@@ -255,6 +255,64 @@ TEST(test_no_ghosts)
     assert_true(s->residual[59] < 1e-10);
 }
 
+/* Beside vectors V: [V W]' [V W] = I, and with C = (I - VV') A (I - VV') the recurrence C W - W T =
+ * beta q e'. */
+static void check_beside(const struct ks_operator *a, const struct ks_lanczos *l, double bound)
+{
+    const size_t n = l->n, rows = l->kept + l->steps + !l->exhausted;
+    double *q = hold(malloc(rows * n * sizeof *q)), *image = hold(malloc(n * sizeof *image));
+
+    for (size_t i = 0; i < rows; i++) {
+        memcpy(q + i * n, ks_lanczos_widened(l, i), n * sizeof *q);
+        for (size_t j = 0; j <= i; j++)
+            assert_close(dot(n, q + i * n, q + j * n), i == j, bound);
+    }
+    for (size_t j = 0, row = l->kept; j < l->steps; j++, row++) {
+        assert_ok(ks_operator_apply(a, q + row * n, image));
+        for (size_t i = 0; i < l->kept; i++)
+            cblas_daxpy((int)n, -dot(n, q + i * n, image), q + i * n, 1, image, 1);
+        cblas_daxpy((int)n, -l->alpha[j], q + row * n, 1, image, 1);
+        if (j > 0)
+            cblas_daxpy((int)n, -l->beta[j - 1], q + (row - 1) * n, 1, image, 1);
+        if (row + 1 < rows)
+            cblas_daxpy((int)n, -l->beta[j], q + (row + 1) * n, 1, image, 1);
+        assert_close(sqrt(dot(n, image, image)), 0, bound);
+    }
+}
+
+/* After the first iteration's last step, after fewer, where its Krylov space has ended, and where
+ * together they are all of R^n; in both precisions of the basis. */
+TEST(test_beside)
+{
+    static const struct {
+        size_t n, order, first, different, second; /* steps; different eigenvalues */
+    } cases[] = {
+        {500, 40, 40, 500, 40}, {500, 40, 13, 500, 40}, {500, 40, 7, 7, 7}, {30, 20, 20, 30, 10}};
+
+    for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
+        struct ks_operator a = DIAGONAL(cases[k / 2].n, value);
+        const bool single = k % 2;
+        struct ks_lanczos *l;
+        double norm2;
+
+        for (size_t i = 0; i < a.n; i++)
+            value[i] = (double)(i % cases[k / 2].different) / (double)cases[k / 2].different - 0.3;
+        assert_ok(ks_lanczos_new_for_two(&a, cases[k / 2].order, single, &l));
+        ks_lanczos_start(l, 3, 0);
+        while (l->steps < cases[k / 2].first)
+            assert_ok(ks_lanczos_step(l));
+        ks_lanczos_start_beside(l, 3);
+        assert_int_equal(l->kept, cases[k / 2].first);
+        norm2 = l->start_norm * l->start_norm; /* chi-square, of as many degrees */
+        assert_close(norm2, (double)(a.n - l->kept), 4 * sqrt(2 * (double)(a.n - l->kept)));
+        while (l->steps < l->order && !l->exhausted)
+            assert_ok(ks_lanczos_step(l));
+        assert_int_equal(l->steps, cases[k / 2].second);
+        check_beside(&a, l, single ? 4 * FLT_EPSILON : 1e-13);
+        ks_lanczos_free(l);
+    }
+}
+
 /* With `steps` different eigenvalues the Krylov space ends after as many iterations. Then the nodes
  * are eigenvalues, the quadrature is exact, and the remaining entries are NaN. */
 static void check_breakdown(size_t n, size_t steps)

@@ -92,6 +92,47 @@ TEST(test_gradient_probe)
                         with->n_grid * sizeof(double));
 }
 
+/* --complement adds a probe before the gradient's, for the counts alone, and a file keeps it. */
+TEST(test_complement)
+{
+    static const char *const same[] = {
+        "trace",      "kappa_q90_upper",          "zero_mass_upper",
+        "lambda_max", "directions_1e1_upper_m30", "kappa_gradient_90_lower"};
+    static const char options[] = "--order 40 --start gradient";
+    struct ks_spectrum *without = spectrum("bn+mse", options), *with, *read;
+    const struct ks_attribute *start;
+    double found, exact;
+
+    with = spectrum("bn+mse", text_of("%s --complement", options));
+    start = ks_attribute_find(&with->lanczos, "start");
+    assert_non_null(start);
+    assert_string_equal(start->string, "random complement gradient");
+    assert_int_equal(with->probes, 3);
+    assert_int_equal(ks_spectrum_random(with), 1);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        assert_close(ks_statistic(with, same[i]), ks_statistic(without, same[i]), 0);
+    exact = ks_statistic(spectrum("bn+mse", "--exact --precision f64"), "directions_1e1");
+    assert_true(ks_statistic(with, "directions_1e1_lower") <= exact);
+    assert_true(ks_statistic(with, "directions_1e1_upper") >= exact);
+    found = ks_statistic(with, "directions_1e1_upper") / ks_statistic(with, "directions_1e1_lower");
+    assert_true(found < ks_statistic(without, "directions_1e1_upper") /
+                            ks_statistic(without, "directions_1e1_lower"));
+    assert_ok(ks_spectrum_write(scratch("again.h5"), with));
+    assert_ok(ks_spectrum_read(scratch("again.h5"), &read));
+    assert_true(read->complement && read->gradient);
+    assert_int_equal(ks_spectrum_random(read), 1);
+    ks_spectrum_free(read);
+}
+
+/* The space may end before: then there is no complement, or a small one. */
+TEST(test_complement_of_all)
+{
+    struct ks_spectrum *s = spectrum("dense+mse", "--layer 0 --order 400 --complement");
+
+    assert_int_equal(ks_spectrum_random(s), 1);
+    assert_int_equal(s->probes, 1 + s->complement);
+}
+
 /* A critic that fits its targets has a zero gradient: no probe can start there. */
 TEST(test_zero_gradient)
 {

@@ -46,7 +46,9 @@ TEST(test_starved)
     starve(&o);
     o.gradient_probe = true;
     starve(&o);
-    o.gradient_probe = false;
+    o.complement = true;
+    starve(&o);
+    o.gradient_probe = o.complement = false;
     o.eigenvectors = 1;
     starve(&o);
 }

@@ -18,22 +18,26 @@ static void orthogonalize(size_t n, size_t count, const double *basis, double *w
 size_t run_lanczos(struct lanczos_run *run, double *alpha, double *beta, bool *ended)
 {
     size_t n = run->n, steps = 0;
-    double *basis = malloc((run->most + 1) * n * sizeof *basis), size = 0;
-    double norm = sqrt(dot(n, run->start, run->start));
+    double *own = run->basis ? NULL : malloc((run->most + 1) * n * sizeof *own), size = 0;
+    double *basis = run->basis ? run->basis : own, *first = basis + run->kept * n, norm;
 
     if (!basis)
         abort();
+    memcpy(first, run->start, n * sizeof *first);
+    if (run->kept > 0)
+        orthogonalize(n, run->kept, basis, first);
+    norm = sqrt(dot(n, first, first));
     for (size_t i = 0; i < n; i++)
-        basis[i] = run->start[i] / norm;
+        first[i] /= norm;
     *ended = false;
     while (steps < run->most && !*ended) {
-        double *q = basis + steps * n, *w = q + n;
+        double *q = first + steps * n, *w = q + n;
 
         for (size_t i = 0; i < n; i++)
             w[i] = run->value[i] * q[i] +
                    (run->noise > 0 ? run->noise * ks_rng_normal(&run->rng) : 0);
         alpha[steps] = dot(n, q, w);
-        orthogonalize(n, steps + 1, basis, w);
+        orthogonalize(n, run->kept + steps + 1, basis, w);
         beta[steps] = sqrt(dot(n, w, w));
         size = fmax(size, fmax(fabs(alpha[steps]), beta[steps]));
         *ended = beta[steps] <= run->breakdown * size;
@@ -41,7 +45,7 @@ size_t run_lanczos(struct lanczos_run *run, double *alpha, double *beta, bool *e
             w[i] /= beta[steps];
         steps++;
     }
-    free(basis);
+    free(own);
     return steps;
 }
 
@@ -106,8 +110,33 @@ static void bound_ends(const struct trial *t, const struct ks_radau *r, double *
     *high = fmax(*high, last + ks_extreme_bound_excess(r->m, r->theta, r->beta, last, component));
 }
 
-void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double noise,
-                struct trial *t)
+/* Runs probe p, in the complement of `kept` rows of `basis` (NULL: none, as in lanczos_run). */
+static void run_probe(const struct spectrum *s, size_t p, uint64_t seed, double noise,
+                      double *basis, size_t kept, struct trial *t)
+{
+    double start[N];
+    struct ks_rng rng = ks_rng_start(seed, p);
+    struct lanczos_run run = {.n = N,
+                              .most = ORDER,
+                              .value = s->value,
+                              .start = start,
+                              .breakdown = 1e-14,
+                              .noise = noise,
+                              .rng = ks_rng_start(seed, 100 + p),
+                              .basis = basis,
+                              .kept = kept};
+    struct ks_share_probe *probe = &t->probe[p];
+
+    for (size_t i = 0; i < N; i++)
+        start[i] = ks_rng_normal(&rng);
+    *probe = (struct ks_share_probe){
+        .alpha = t->alpha[p], .beta = t->beta[p], .start_norm2 = dot(N, start, start)};
+    probe->null_weight = dot(s->null, start, start) / probe->start_norm2;
+    probe->steps = run_lanczos(&run, t->alpha[p], t->beta[p], &probe->ended);
+}
+
+static void make(const struct spectrum *s, size_t probes, uint64_t seed, double noise,
+                 double *basis, struct trial *t)
 {
     double low = INFINITY, high = -INFINITY;
 
@@ -117,24 +146,10 @@ void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double n
                                      .probes = probes,
                                      .probe = t->probe};
     for (size_t p = 0; p < probes; p++) {
-        double start[N];
-        struct ks_rng rng = ks_rng_start(seed, p);
-        struct lanczos_run run = {.n = N,
-                                  .most = ORDER,
-                                  .value = s->value,
-                                  .start = start,
-                                  .breakdown = 1e-14,
-                                  .noise = noise,
-                                  .rng = ks_rng_start(seed, 100 + p)};
         struct ks_share_probe *probe = &t->probe[p];
         struct ks_radau *r;
 
-        for (size_t i = 0; i < N; i++)
-            start[i] = ks_rng_normal(&rng);
-        *probe = (struct ks_share_probe){
-            .alpha = t->alpha[p], .beta = t->beta[p], .start_norm2 = dot(N, start, start)};
-        probe->null_weight = dot(s->null, start, start) / probe->start_norm2;
-        probe->steps = run_lanczos(&run, t->alpha[p], t->beta[p], &probe->ended);
+        run_probe(s, p, seed, noise, p == 0 ? basis : NULL, 0, t);
         assert_ok(ks_radau_new(probe->steps, probe->alpha, probe->beta, probe->ended, &r));
         bound_ends(t, r, &low, &high);
         t->in.abs_max_lower = fmax(t->in.abs_max_lower, r->size);
@@ -142,6 +157,26 @@ void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double n
     }
     t->in.abs_max_upper = fmax(fabs(low), fabs(high));
     t->in.h = fmax(1e-13 * t->in.abs_max_lower, 4 * noise * sqrt(N));
+}
+
+void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double noise,
+                struct trial *t)
+{
+    make(s, probes, seed, noise, NULL, t);
+}
+
+void make_trial_with_complement(const struct spectrum *s, size_t probes, uint64_t seed,
+                                double noise, struct trial *t)
+{
+    double *basis = malloc((2 * (size_t)ORDER + 1) * N * sizeof *basis);
+
+    if (!basis)
+        abort();
+    make(s, probes, seed, noise, basis, t);
+    run_probe(s, MOST_PROBES, seed, noise, basis, t->probe[0].steps, t);
+    t->probe[MOST_PROBES].null_weight = 0;
+    t->in.complement = &t->probe[MOST_PROBES];
+    free(basis);
 }
 
 int by_size(const void *a, const void *b)

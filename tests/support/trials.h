@@ -19,6 +19,9 @@ struct lanczos_run {
     double breakdown;    /* stops if beta is below this fraction of the largest one          */
     double noise;        /* standard deviation of the error added to each entry of a product */
     struct ks_rng rng;   /* for the noise                                                    */
+    double *basis;       /* [kept + most + 1, n]: its first rows are kept, in whose complement the
+                          * iteration is run; NULL: there are none, and it is not wanted     */
+    size_t kept;
 };
 
 /* Lanczos with full reorthogonalization: returns the number of iterations; alpha and beta [most];
@@ -43,14 +46,17 @@ void fill_all_zeros_known(struct spectrum *s);
 
 /* The results of one simulated run. */
 struct trial {
-    struct ks_share_probe probe[MOST_PROBES];
-    double alpha[MOST_PROBES][ORDER], beta[MOST_PROBES][ORDER];
+    struct ks_share_probe probe[MOST_PROBES + 1]; /* the last one in the complement */
+    double alpha[MOST_PROBES + 1][ORDER], beta[MOST_PROBES + 1][ORDER];
     struct ks_shares_input in;
 };
 
 /* Runs Lanczos from `probes` start vectors; `noise` as in struct lanczos_run. */
 void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double noise,
                 struct trial *t);
+/* The same, with a run of as many steps in the complement of the first one. */
+void make_trial_with_complement(const struct spectrum *s, size_t probes, uint64_t seed,
+                                double noise, struct trial *t);
 int by_size(const void *a, const void *b);
 
 /* The true values for a spectrum, with the resolution h. */

@@ -27,7 +27,7 @@ def analyze(given: Path | Operator, progress: bool = True, **options: Any) -> Sp
     given     the path of a checkpoint, or an Operator
     progress  whether a bar of tqdm is shown, where tqdm is installed
     options   of `kappascope analyze` that decide how a spectrum is computed, with _ for -, and True for an
-              option without a value; of an operator: order, probes, tolerance, seed, exact,
+              option without a value; of an operator: order, probes, complement, tolerance, seed, exact,
               no_certificates, count_above
 
     Writes no file: Spectrum.save does. A checkpoint's file is read in a child process first, so that a

@@ -1,0 +1,165 @@
+/* Counts by two runs, the second one in the complement of the first one's Krylov space. */
+#include "lanczos/lanczos.h"
+#include "spectra.h"
+#include "statistics/complement.h"
+#include "statistics/shares.h"
+#include "trials.h"
+
+enum { MOST = 2000, STEPS = 90 };
+
+/* Both runs of diag(value), and what the counts need of them. */
+struct pair {
+    double value[MOST], alpha[2][2 * STEPS], beta[2][2 * STEPS];
+    struct ks_share_probe probe[2];
+    struct ks_shares_input in;
+};
+
+static void take(const struct ks_lanczos *l, size_t k, struct pair *p)
+{
+    memcpy(p->alpha[k], l->alpha, l->steps * sizeof *l->alpha);
+    memcpy(p->beta[k], l->beta, l->steps * sizeof *l->beta);
+    p->probe[k] = (struct ks_share_probe){.steps = l->steps,
+                                          .alpha = p->alpha[k],
+                                          .beta = p->beta[k],
+                                          .ended = l->kept + l->steps == l->n,
+                                          .start_norm2 = l->start_norm * l->start_norm};
+}
+
+static void step_to(struct ks_lanczos *l, size_t steps)
+{
+    while (l->steps < steps && !l->exhausted)
+        assert_ok(ks_lanczos_step(l));
+}
+
+/* `second`: the steps in the complement; 0: none. */
+static void run_pair(struct pair *p, size_t n, size_t first, size_t second, uint64_t seed)
+{
+    struct ks_operator a = DIAGONAL(n, p->value);
+    struct ks_lanczos *l;
+
+    p->in = (struct ks_shares_input){.n = n, .probes = 1, .probe = p->probe};
+    assert_ok(ks_lanczos_new_for_two(&a, first > second ? first : second, false, &l));
+    ks_lanczos_start(l, seed, 0);
+    step_to(l, first);
+    take(l, 0, p);
+    if (second > 0) {
+        ks_lanczos_start_beside(l, seed);
+        step_to(l, second);
+        take(l, 1, p);
+        p->in.complement = &p->probe[1];
+    }
+    ks_lanczos_free(l);
+    for (size_t i = 0; i < n; i++)
+        p->in.abs_max_lower = fmax(p->in.abs_max_lower, fabs(p->value[i]));
+    p->in.abs_max_upper = p->in.abs_max_lower;
+}
+
+static struct ks_estimate count(struct pair *p, double x)
+{
+    struct ks_shares shares;
+
+    p->in.count_above = x;
+    assert_ok(ks_shares(&p->in, &shares));
+    return shares.above;
+}
+
+static double truth(const struct pair *p, double x)
+{
+    double larger = 0;
+
+    for (size_t i = 0; i < p->in.n; i++)
+        larger += fabs(p->value[i]) > x;
+    return larger;
+}
+
+/* If the second run is complete, all Ritz values together say the count but for the terms of rank
+ * one at both ends: at every x, between the eigenvalues and at Ritz values of the first run. */
+TEST(test_inertia)
+{
+    enum { ALL = 60, FIRST = 12 };
+    static struct pair p;
+    struct ks_rng rng = ks_rng_start(5, 0);
+    size_t exact = 0, points = 0;
+
+    for (size_t seed = 0; seed < 10; seed++) {
+        struct ks_share_bounds *b;
+        struct ks_complement *k;
+
+        for (size_t i = 0; i < ALL; i++)
+            p.value[i] = ks_rng_normal(&rng) / (1 + (double)(i % 7));
+        run_pair(&p, ALL, FIRST, ALL, seed);
+        assert_int_equal(p.probe[1].steps, ALL - FIRST);
+        assert_ok(ks_share_bounds_new(&p.in, &b));
+        assert_ok(ks_complement_new(b, &k));
+        for (size_t i = 0; i < 200 + FIRST; i++, points++) {
+            const double x = i < 200 ? 3 * (double)(i + 1) / 200
+                                     : fabs(b->radau[0]->theta[i - 200]);
+            struct ks_estimate found;
+
+            assert_ok(ks_complement_count(k, x, x, &found));
+            assert_true(found.in.lower <= truth(&p, x) && truth(&p, x) <= found.in.upper);
+            exact += found.in.lower == found.in.upper;
+        }
+        ks_complement_free(k);
+        ks_share_bounds_free(b);
+    }
+    print_message("%zu of %zu counts are exact\n", exact, points);
+}
+
+/* What the first run has found does not count again, with h = 0: single eigenvalues, clusters down
+ * to the last digit, and eigenvalues of several dimensions, of which the first run sees one. */
+TEST(test_clusters_without_rounding)
+{
+    static const double top[][8] = {{10, 9, 8, 7, 6, 5, 4, 3},
+                                    {10, 10, 10, 10, 5, 5, 5, 5},
+                                    {10, 10 + 2e-15, 10 + 4e-15, 5, 5 + 1e-15, -5, -5 - 1e-15, -5},
+                                    {10, 10 + 1e-9, 10 - 1e-9, 5 + 1e-6, 5, -5, -5 - 1e-12, -5}};
+    static struct pair p;
+
+    for (size_t k = 0; k < sizeof top / sizeof *top; k++)
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            struct ks_estimate found;
+
+            for (size_t i = 0; i < 800; i++)
+                p.value[i] = i < 8 ? top[k][i] : sin((double)i) * 0.01;
+            run_pair(&p, 800, 40, 40, seed);
+            found = count(&p, 1);
+            assert_close(found.value, 8, 1e-3);
+            assert_close(found.in.lower, 8, 0);
+            assert_close(found.in.upper, 8, 0);
+            found = count(&p, 7.5); /* between clusters */
+            assert_close(found.in.lower, truth(&p, 7.5), 0);
+            assert_close(found.in.upper, truth(&p, 7.5), 0);
+        }
+}
+
+/* Both at equal products, on a spectrum whose large eigenvalues are no outliers: 80 are above 0.1.
+ */
+TEST(test_narrower_at_equal_products)
+{
+    static struct pair p;
+    double one = 0, both = 0;
+
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        struct ks_estimate found;
+
+        for (size_t i = 0; i < MOST; i++)
+            p.value[i] = (i % 3 == 0 ? -1 : 1) * pow(10, -(double)i / 80);
+        run_pair(&p, MOST, 160, 0, seed);
+        p.in.h = 1e-14;
+        found = count(&p, 0.1);
+        assert_true(found.in.lower <= 80 && 80 <= found.in.upper);
+        one += log(found.in.upper / found.in.lower) / 10;
+        if (seed == 0)
+            print_message("one run [%g, %g], ", found.in.lower, found.in.upper);
+        run_pair(&p, MOST, 80, 80, seed);
+        p.in.h = 1e-14;
+        found = count(&p, 0.1);
+        assert_true(found.in.lower <= 80 && 80 <= found.in.upper);
+        both += log(found.in.upper / found.in.lower) / 10;
+        if (seed == 0)
+            print_message("both [%g, %g]\n", found.in.lower, found.in.upper);
+    }
+    print_message("mean upper/lower: %.3g and %.3g\n", exp(one), exp(both));
+    assert_true(both < 0.7 * one);
+}
