@@ -30,7 +30,7 @@ AMX_CC   ?= $(CC)
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -iquote $(BUILD) -isystem $(MUJOCO_DIR)/include $(pkgflags)
-flags    := $(CC) $(CPPFLAGS) $(CFLAGS)# before a target adds its own
+flags    := $(CC) $(AMX_CC) $(CPPFLAGS) $(CFLAGS)# before a target adds its own
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
 LDLIBS    = -Wl,--as-needed $(pkglibs) -ldl -lpthread -lm
 version  := $(shell cat src/VERSION)

@@ -328,7 +328,9 @@ KAPPASCOPE_API enum kappascope_status
 kappascope_spectrum_write(const struct kappascope_spectrum *spectrum, const char *path);
 KAPPASCOPE_API void kappascope_spectrum_free(struct kappascope_spectrum *spectrum);
 
-/* The number of probes; the gradient's is the last. An exact spectrum counts as one probe. */
+/* The number of probes. With the option `complement` one of them starts in the complement of the
+ * first one's Krylov space; it comes after those with random start vectors. The gradient's is the
+ * last. An exact spectrum counts as one probe. */
 KAPPASCOPE_API size_t kappascope_spectrum_probes(const struct kappascope_spectrum *spectrum);
 /* The steps m that a probe took, n for an exact spectrum; 0 if there is no such probe. */
 KAPPASCOPE_API size_t kappascope_spectrum_steps(const struct kappascope_spectrum *spectrum,

@@ -3,9 +3,9 @@
 #
 # Makes the wheels (make wheel) from the last commit in a system of Debian 11, whose glibc is older than most, and
 # installs them where nothing else is: as an ordinary user of new systems of these releases (default: 'bullseye trixie',
-# which are Debian 11 and 13), with python3-venv and make and no further package. There the package writes a critic whose spectrum is known and audits it. COMMAND, such
-# as 'kappascope study quick', runs last. Where no system can be made, as in some containers, this machine's wheels in a
-# new virtual environment of it have to do.
+# which are Debian 11 and 13), with python3-venv and make and no further package. There the package writes a critic whose
+# spectrum is known and audits it. COMMAND, such as 'kappascope study quick', runs last. Where no system can be made, as
+# in some containers, this machine's wheels in a new virtual environment of it have to do.
 set -eu
 cd "$(dirname "$0")/.."
 . tests/chroot.sh

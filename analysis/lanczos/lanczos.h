@@ -32,7 +32,7 @@ struct ks_lanczos {
     bool products_f32;    /* products are rounded to float32; set by the caller before the start */
     bool published; /* the iteration of the published code (lanczos_published.c); set by the caller
                      * before the start; requires `basis_f32` */
-    size_t rows;    /* the most of a sweep: order, or 2 order with room beside an iteration */
+    size_t rows;    /* the most vectors of one sweep: order, or 2 order if made for two */
     double *basis;  /* [rows + 1, n]: V, then row kept + j is q_j; row kept + steps is undefined if
                      * exhausted */
     float *rounded; /* the basis in float32 if `basis_f32`: then `basis` is NULL, else this is */
@@ -86,7 +86,7 @@ ks_status ks_lanczos_start_at(struct ks_lanczos *lanczos, const double *v);
 ks_status ks_lanczos_step(struct ks_lanczos *lanczos);
 
 /* out [n] = sum_{j < rows} c[j] q_j. rows <= steps, or steps + 1 if the iteration is not exhausted.
- * Beside none. */
+ * Only while kept is 0. */
 void ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
                         double *out);
 /* v [n] -= Q Q' v, with Q = [V q_0 .. q_{steps - 1}]: v becomes orthogonal to them. */

@@ -151,9 +151,7 @@ static ks_status add_start(struct ks_spectrum *s)
     next = words;
     for (size_t i = 0; i < s->probes; i++)
         next += snprintf(next, size - (size_t)(next - words), "%s%s", i > 0 ? " " : "",
-                         i < ks_spectrum_random(s)           ? "random"
-                         : s->gradient && i + 1 == s->probes ? "gradient"
-                                                             : "complement");
+                         ks_spectrum_start(s, i));
     ks_attribute_add_string(&s->lanczos, "start", words);
     return KS_OK;
 }

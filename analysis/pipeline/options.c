@@ -185,7 +185,7 @@ const struct ks_key ks_analyze_keys[] = {
     {"weight-decay", KS_ROW_NUMBER(0, DBL_MAX), "0", OF_SPECTRUM(weight_decay), "MU2",
      "add MU2/2 |theta|^2 to the loss"},
     {"scale", KS_ROW_NUMBER(-DBL_MAX, DBL_MAX), "1", OF_SPECTRUM(scale), "C",
-     "multiply the loss by C"},
+     "multiply the operator by C"},
     {"memory", KS_ROW_OTHER(), NULL, OF_METHOD(spectrum.memory), "SIZE",
      "memory, e.g. 800M or 2G (default: half of the free memory)", .read = read_bytes},
     {"exact", KS_ROW_FLAG(), NULL, OF_SPECTRUM(exact), NULL,
@@ -402,11 +402,10 @@ void ks_spectrum_options_print(const struct ks_spectrum_options *o,
         used += snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), "%s=%s ", name,
                          word ? word : value);
     }
-    used += snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), "tolerance=");
+    used += snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), "%stolerance=",
+                     o->complement ? "complement=yes " : ""); /* older files do not know it */
     for (size_t i = 0; i < o->tolerances.n; i++)
         used += snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), "%s%s:%.17g",
                          i > 0 ? "," : "", ks_tolerance_name(&o->tolerances.list[i]),
                          o->tolerances.list[i].most);
-    if (o->complement) /* older files do not know it */
-        snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), " complement=yes");
 }

@@ -22,7 +22,8 @@
  * compiled for AVX2, in one line, before an instruction fails. x86-64 psABI, property
  * GNU_PROPERTY_X86_ISA_1_NEEDED (0xc0008002) with the bit of x86-64-v3 (4). Linkers write it with
  * -z x86-64-v3, but not binutils before 2.36. */
-#if defined(__x86_64__) && defined(__AVX2__)
+#if defined(__x86_64__) && defined(__AVX2__) && defined(__BMI2__) && defined(__F16C__) &&          \
+    defined(__FMA__) && defined(__LZCNT__) && defined(__MOVBE__)
 __asm__(".pushsection .note.gnu.property, \"a\", @note\n"
         ".p2align 3\n"
         ".long 4, 16, 5\n" /* bytes of the name and of the properties; NT_GNU_PROPERTY_TYPE_0 */

@@ -234,8 +234,9 @@ ks_status ks_locate_program(const char *name, char **path)
     if (*path)
         return KS_OK;
     return ks_fail(KS_MISSING, "%s: not found in %s or in PATH%s", name, folder,
-                   strcmp(name, "kappascope-train") == 0 ? ": install the wheel kappascope_train"
-                                                         : "");
+                   strcmp(name, "kappascope-train") == 0
+                       ? " (with pip, it is in the wheel kappascope_train)"
+                       : "");
 }
 
 /* --- signals that ask a program to stop --- */

@@ -93,9 +93,14 @@ static void add_settings(const struct ks_spectrum *s, struct ks_document *d)
     for (size_t i = 0; i < s->attributes.n; i++)
         if (ks_word_index(s->attributes.list[i].name, LEFT_OUT, left_out) == LEFT_OUT)
             ks_inspect_attribute(&s->attributes.list[i], d);
-    for (size_t p = 0; p < s->probes && s->steps; p++)
+    for (size_t p = 0; p < s->probes && s->steps; p++) {
+        const char *start = ks_spectrum_start(s, p);
+
         ks_document_line(d, p ? "" : "probes' steps", "%lld, from %s", (long long)s->steps[p],
-                         s->gradient && p + 1 == s->probes ? "the gradient" : "a random vector");
+                         strcmp(start, "random") == 0     ? "a random vector"
+                         : strcmp(start, "gradient") == 0 ? "the gradient"
+                                                          : "a random vector in the complement");
+    }
 }
 
 /* The vectors behind the bounds: y'Ay/y'y and |A y|/|y| in float64, and their error in the run. */

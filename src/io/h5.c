@@ -248,14 +248,14 @@ ks_status ks_h5_recognize(const char *path, bool *is)
 }
 
 /* No file lock: files are renamed into place when they are complete, and some cluster file systems
- * have no locks. HDF5 before 1.10.7 can be told by the environment only. */
+ * have no locks. HDF5 before 1.10.7, and 1.12.0, can be told by the environment only. */
 static bool forbid_locks(hid_t access)
 {
-#if H5_VERSION_GE(1, 10, 7)
+#if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && H5_VERSION_LE(1, 10, 99))
     return H5Pset_file_locking(access, false, true) >= 0;
 #else
     (void)access;
-    return setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1) == 0;
+    return setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0) == 0;
 #endif
 }
 
@@ -266,8 +266,8 @@ ks_status ks_h5_start(struct ks_h5 *h5)
     char name[KS_PATH];
 
     KS_TRY(name_image(h5, name));
-    if (access < 0 || !forbid_locks(access) || !forbid_plugins(h5) ||
-        (in_memory && !use_image(h5, access)))
+    if (access < 0 || !forbid_plugins(h5) ||
+        !(in_memory ? use_image(h5, access) : forbid_locks(access)))
         return ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
     h5->id = H5Fopen(in_memory ? name : h5->path, H5F_ACC_RDONLY, access);
     return h5->id >= 0

@@ -117,7 +117,8 @@ static bool ends_with(const char *text, size_t *end, const char *word)
 {
     const size_t length = strlen(word);
 
-    if (*end < length || strncmp(text + *end - length, word, length) != 0)
+    if (*end < length || strncmp(text + *end - length, word, length) != 0 ||
+        (*end > length && text[*end - length - 1] != ' '))
         return false;
     *end -= length + (*end > length);
     return true;
@@ -131,7 +132,8 @@ static void read_start(struct ks_spectrum *s)
     size_t end = words ? strlen(words) : 0;
 
     s->gradient = words && ends_with(words, &end, "gradient");
-    s->complement = words && s->probes > 1 && ends_with(words, &end, "complement");
+    s->complement = words && s->probes > 1 + (size_t)s->gradient &&
+                    ends_with(words, &end, "complement");
 }
 
 static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
@@ -264,6 +266,13 @@ ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *s)
 size_t ks_spectrum_random(const struct ks_spectrum *s)
 {
     return s->probes - s->gradient - s->complement;
+}
+
+const char *ks_spectrum_start(const struct ks_spectrum *s, size_t probe)
+{
+    return probe < ks_spectrum_random(s)           ? "random"
+           : s->gradient && probe + 1 == s->probes ? "gradient"
+                                                   : "complement";
 }
 
 size_t ks_spectrum_steps(const struct ks_spectrum *s, size_t probe)

@@ -37,6 +37,8 @@ struct ks_spectrum {
 /* The number of probes with random start vectors in all dimensions, which are the first; the number
  * of Ritz values of a probe. */
 size_t ks_spectrum_random(const struct ks_spectrum *spectrum);
+/* Where a probe starts: "random", "complement" or "gradient". */
+const char *ks_spectrum_start(const struct ks_spectrum *spectrum, size_t probe);
 size_t ks_spectrum_steps(const struct ks_spectrum *spectrum, size_t probe);
 
 /* A dataset of a spectrum's file: [rows, columns], or [columns] if `rows` is 0. */

@@ -346,6 +346,15 @@ static bool has_elsewhere(const struct ks_study *s)
     return s->has_checkpoint != NULL;
 }
 
+/* Whether not all of its runs are from elsewhere. */
+static bool trains(const struct ks_study *s)
+{
+    for (size_t i = 0; i < s->n_architectures; i++)
+        if (!s->architecture[i].elsewhere)
+            return true;
+    return false;
+}
+
 /* Runs from elsewhere lie beside the study's file, so this is the study's folder; and so is a
  * folder that is given in place of its study.study. */
 static ks_status find_folder(const char *argument, struct job *job)
@@ -392,7 +401,7 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(find_folder(arguments->rest[0], job));
     KS_TRY(ks_shell_check("--out", job->dir));
     KS_TRY(find_record(job));
-    if (!has_elsewhere(job->study)) /* else nothing is trained */
+    if (trains(job->study))
         KS_TRY(find_program("kappascope-train", &job->train));
     KS_TRY(find_program("kappascope-analyze", &job->analyze));
     KS_TRY(find_program("kappascope-plot", &job->plot));

@@ -187,10 +187,11 @@ TEST(test_running_statistics)
 TEST(test_spectrum)
 {
     write_one(scratch("c.h5"), make_plain(CE), false);
-    assert_runs("--start gradient --order 20 c.h5");
+    assert_runs("--start gradient --complement --order 20 c.h5");
     assert_int_equal(inspect("c.spectrum.h5"), 0);
     assert_contains(line_of("  operator"), "hessian");
-    assert_shows("20, from a random vector");
+    assert_shows("20, from a random vector\n");
+    assert_shows("20, from a random vector in the complement");
     assert_shows("20, from the gradient");
     assert_contains(line_of("  kappa_effective_bound"), "at least");
     assert_true(strstr(printed, "kappa_effective_bound") < strstr(printed, "  kappa  "));

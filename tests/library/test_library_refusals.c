@@ -103,7 +103,7 @@ TEST(test_bad_problems)
         assert_refuses(kappascope_operator_new(k, &bad, &a), status, words);                       \
         assert_null(a);                                                                            \
     } while (0)
-    REFUSED(bad.kind = "fisher", KAPPASCOPE_USAGE, "fisher");
+    REFUSED(bad.kind = "covariance", KAPPASCOPE_USAGE, "covariance");
     REFUSED(bad.kind = NULL, KAPPASCOPE_USAGE, "NULL");
     REFUSED(bad.precision = (enum kappascope_precision)7, KAPPASCOPE_USAGE, "precision");
     REFUSED(bad.minibatches = MINIBATCHES + 1, KAPPASCOPE_USAGE, "minibatches");

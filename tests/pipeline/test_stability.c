@@ -128,9 +128,12 @@ TEST(test_complement)
 TEST(test_complement_of_all)
 {
     struct ks_spectrum *s = spectrum("dense+mse", "--layer 0 --order 400 --complement");
+    const size_t n = (size_t)ks_attribute_number(&s->attributes, "dimension");
 
     assert_int_equal(ks_spectrum_random(s), 1);
     assert_int_equal(s->probes, 1 + s->complement);
+    assert_int_equal(s->complement, (size_t)s->steps[0] < n);
+    assert_true(s->steps[0] + (s->complement ? s->steps[1] : 0) <= (long long)n);
 }
 
 /* A critic that fits its targets has a zero gradient: no probe can start there. */

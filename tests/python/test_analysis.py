@@ -108,6 +108,11 @@ class TestOperator(unittest.TestCase):
         count = found.statistics["directions_1e2"]
         inside = np.sum(np.abs(true) > np.abs(true).max() / 100)
         self.assertTrue(count.lower <= inside <= count.upper and count.what == "estimate")
+        both = kappascope.analyze(kappascope.Operator(lambda x: h @ x, 200), order=80, complement=True)
+        self.assertEqual(both["lambda_max"], found["lambda_max"])
+        narrow = both.statistics["directions_1e2"]
+        self.assertTrue(narrow.lower <= inside <= narrow.upper)
+        self.assertLess(narrow.upper / narrow.lower, count.upper / count.lower)
         exact = kappascope.analyze(kappascope.Operator(lambda x: h @ x, 200), exact=True)
         np.testing.assert_allclose(exact["ritz/value"][0], true, atol=1e-13)
 

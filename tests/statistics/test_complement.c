@@ -98,12 +98,14 @@ TEST(test_inertia)
 
             assert_ok(ks_complement_count(k, x, x, &found));
             assert_true(found.in.lower <= truth(&p, x) && truth(&p, x) <= found.in.upper);
+            assert_true(found.in.upper - found.in.lower <= 4); /* at a Ritz value two at each end */
             exact += found.in.lower == found.in.upper;
         }
         ks_complement_free(k);
         ks_share_bounds_free(b);
     }
     print_message("%zu of %zu counts are exact\n", exact, points);
+    assert_true(exact > points / 10);
 }
 
 /* What the first run has found does not count again, with h = 0: single eigenvalues, clusters down

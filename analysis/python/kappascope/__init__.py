@@ -19,7 +19,8 @@ load_spectrum  the arrays and statistics of a spectrum
 load_vectors   eigenvectors as PyTorch's parameters or trees of JAX
 program        where a program of KappaScope is
 
-analysis/export/README.md has examples, and says what can be expressed. The package needs numpy and h5py.
+analysis/export/README.md has examples, and says what can be expressed. The package needs numpy,
+h5py, and the programs with their library, which reads descriptions.
 What it writes holds the results of the framework itself for its minibatches (outputs, losses, norms of the
 gradient), which the analyzer compares with its own before it analyzes anything. What cannot be expressed
 raises Refused, whose message has a line for each part: where it is, why, and a way out. Then nothing is

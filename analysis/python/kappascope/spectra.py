@@ -138,7 +138,7 @@ class Spectrum:
         elif "distribution/lower" in self.arrays:
             at, low, high = (self.arrays[f"distribution/{name}"] for name in ("eigenvalue", "lower", "upper"))
             between = np.repeat(at, 2)[1:-1]  # from each x to the next one the share only grows
-            label = "band, holds with 99.5% at each x"
+            label = "band, holds with 99.5% at each x" if "lanczos/alpha" in self.arrays else "computed"
             axes.fill_between(between, np.repeat(low[:-1], 2), np.repeat(high[1:], 2), alpha=0.4, label=label)
         marks = {"transform": axes.get_xaxis_transform(), "color": "black", "label": "Ritz values"}
         axes.plot(ritz, np.full_like(ritz, 0.02), "|", **marks)
