@@ -27,13 +27,13 @@ export KAPPASCOPE_PROGRAMS
 environment=$build/peer/notebook
 if [ ! -f "$environment/ready" ]; then
     "$torch" -m venv --clear "$environment" || die "$torch cannot create a virtual environment: install python3-venv"
-    # The packages that PyTorch has, after the environment's own; NumPy stays as it is.
-    "$torch" -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))' \
-        >"$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch.pth"
     "$torch" -c 'import numpy; print("numpy==" + numpy.__version__)' >"$environment/constraints"
     "$environment/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
         --constraint "$environment/constraints" matplotlib nbclient ipykernel ||
         die "cannot install matplotlib, nbclient and ipykernel (see pip's messages above)"
+    # The packages that PyTorch has, after the environment's own; NumPy stays as it is.
+    "$torch" -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))' \
+        >"$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch.pth"
     touch "$environment/ready"
 fi
 exec "$environment/bin/python" tests/peer/notebook.py analysis/examples/critic.ipynb "$@"
