@@ -309,8 +309,10 @@ ks_status ks_probes_run(struct ks_pipeline *p)
     KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
     size_t order, planned;
 
-    KS_TRY((o->complement ? ks_lanczos_new_for_two : ks_lanczos_new)(p->a, o->order,
-                                                                     p->budget.basis_f32, &l));
+    if (o->complement)
+        KS_TRY(ks_lanczos_new_for_two(p->a, o->order, p->budget.basis_f32, &l));
+    else
+        KS_TRY(ks_lanczos_new(p->a, o->order, p->budget.basis_f32, &l));
     g.l = l;
     g.l->products_f32 = o->products_f32;
     g.l->published = o->published;
