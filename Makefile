@@ -257,7 +257,7 @@ bench-answers: ## compare answers with other programs on the checkpoints CHECKPO
 # hundreds of times.
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
-	    without="coverage extreme_bound share_coverage mass loss_interval search stopping plot resume audit_training" \
+	    without="coverage extreme_bound share_coverage mass loss_interval search stopping plot resume audit_training study_program" \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 # Whether all files of the programs agree on functions and variables (the macro KS() in core/real.h): on numbers, and
 # structs passed by value. GCC does not compare what pointers point to; for that, types of both precisions have two names.

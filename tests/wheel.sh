@@ -2,16 +2,16 @@
 # Usage: tests/wheel.sh [RELEASES [COMMAND]]
 #
 # Makes the wheels (make wheel) from the last commit in a system of Debian 11, whose glibc is older than most, and
-# installs them where nothing else is: as an ordinary user of new systems of these releases (default: 'bullseye trixie',
-# which are Debian 11 and 13), with python3-venv and make and no further package. There the package writes a critic whose
-# spectrum is known and audits it. COMMAND, such as 'kappascope study quick', runs last. Where no system can be made, as
-# in some containers, this machine's wheels in a new virtual environment of it have to do.
+# installs them where nothing else is: as an ordinary user of new systems of these releases (default: trixie, which is
+# Debian 13), with python3-venv and make and no further package. There the package writes a critic whose spectrum is
+# known and audits it. COMMAND, such as 'kappascope study quick', runs last. Where no system can be made, as in some
+# containers, this machine's wheels in a new virtual environment of it have to do.
 set -eu
 cd "$(dirname "$0")/.."
 . tests/chroot.sh
 
 [ "$(id -u)" -eq 0 ] || exec sudo "$PWD/tests/wheel.sh" "$@" # for chroot
-releases=${1:-bullseye trixie}
+releases=${1:-trixie}
 command=${2:-}
 if can_chroot; then
     tests/debian.sh bullseye 'export DEBIAN_FRONTEND=noninteractive && apt-get -qq update &&
