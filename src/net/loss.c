@@ -414,36 +414,36 @@ static void multiply_distribution(size_t n, const real *c, real scale, const rea
         out[k] = scale * c[k] * (v[k] - origin - mean);
 }
 
-/* One row's M of a loss that has no heads, or of a head. */
-static void multiply_row(const struct KS(loss) *l, const struct KS(loss_inner) *inner, size_t at,
-                         const real *f_dot, real *f_bar_dot)
+/* M of the columns from `first` on, which a loss without heads has, or a head, in rows of `stride`.
+ */
+static void multiply_columns(const struct KS(loss) *l, const struct KS(loss_inner) *inner,
+                             size_t first, size_t stride, const real *f_dot, real *f_bar_dot)
 {
-    const real *c = inner->c + at, *v = f_dot + at;
-    real *out = f_bar_dot + at;
+    const size_t n = l->outputs, end = inner->rows * stride;
+    const real *c = inner->c, scale = inner->scale;
 
     if (inner->kind == KS_INNER_HESSIAN && l->kind->distribution)
-        multiply_distribution(l->outputs, c, inner->scale, v, out);
+        for (size_t at = first; at < end; at += stride)
+            multiply_distribution(n, c + at, scale, f_dot + at, f_bar_dot + at);
     else if (inner->kind == KS_INNER_GRADIENT || (inner->kind == KS_INNER_VALUE && l->kind->value))
-        multiply_outer(l->outputs, c, inner->scale, v, out);
+        for (size_t at = first; at < end; at += stride)
+            multiply_outer(n, c + at, scale, f_dot + at, f_bar_dot + at);
     else
-        for (size_t k = 0; k < l->outputs; k++)
-            out[k] = inner->scale * c[k] * v[k];
+        for (size_t at = first; at < end; at += stride)
+            for (size_t k = at; k < at + n; k++)
+                f_bar_dot[k] = scale * c[k] * f_dot[k];
 }
 
 /* The gradient of a row's loss is one vector, whatever heads the loss has. */
 void KS(loss_multiply)(const struct KS(loss) *l, const struct KS(loss_inner) *inner,
                        const real *f_dot, real *f_bar_dot)
 {
-    const bool divided = l->n_heads > 0 && inner->kind != KS_INNER_GRADIENT;
+    const size_t heads = inner->kind == KS_INNER_GRADIENT ? 0 : l->n_heads;
 
-    for (size_t i = 0, at = 0; i < inner->rows; i++) {
-        for (size_t h = 0; divided && h < l->n_heads; at += l->head[h++].outputs)
-            multiply_row(&l->head[h], inner, at, f_dot, f_bar_dot);
-        if (!divided) {
-            multiply_row(l, inner, at, f_dot, f_bar_dot);
-            at += l->outputs;
-        }
-    }
+    if (heads == 0)
+        multiply_columns(l, inner, 0, l->outputs, f_dot, f_bar_dot);
+    for (size_t h = 0, first = 0; h < heads; first += l->head[h++].outputs)
+        multiply_columns(&l->head[h], inner, first, l->outputs, f_dot, f_bar_dot);
 }
 
 /* A loss NAME of the functions NAME_gradient and NAME_curvature, its examples, and what else it
