@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <omp.h>
 
@@ -45,7 +46,8 @@ static void say_breakdowns(const struct ks_pipeline *p)
 
     for (size_t i = 0; !p->quiet && !p->by_layers && s->steps && i < s->probes; i++)
         if ((size_t)s->steps[i] < s->order)
-            ks_say("%s: probe %zu: the Krylov space ends after %lld of %zu steps", p->path, i,
+            ks_say("%s: probe %zu: the Krylov space%s ends after %lld of %zu steps", p->path, i,
+                   strcmp(ks_spectrum_start(s, i), "complement") == 0 ? " in the complement" : "",
                    (long long)s->steps[i], s->order);
 }
 

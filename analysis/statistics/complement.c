@@ -20,6 +20,7 @@ ks_status ks_complement_new(const struct ks_share_bounds *b, struct ks_complemen
     if (!b->in->complement)
         return KS_OK;
     KS_TRY(ks_alloc(1, sizeof *k, &k));
+    k->first = b;
     k->t = b->radau[0];
     k->in = (struct ks_shares_input){
         .n = b->in->n - k->t->m, .probes = 1, .probe = b->in->complement, .h = b->in->h};
@@ -75,14 +76,14 @@ static void charge(const struct ks_complement *k, double x, int sign, bool lower
         *count += lower ? -1 : 1;
 }
 
-ks_status ks_complement_count(const struct ks_complement *k, double low, double high,
-                              struct ks_estimate *count)
+/* The bounds by both runs; what is certain of the first one is not in them. */
+static ks_status bound(const struct ks_complement *k, double low, double high,
+                       struct ks_interval *count)
 {
     const double n = (double)k->in.n, inner = low - k->in.h, outer = high + k->in.h;
     double lower = 0, upper = 0, in = 0, out = 0;
     struct ks_interval inside;
 
-    assert(low > 2 * k->in.h);
     for (int sign = -1; sign <= 1; sign += 2) {
         lower += (double)beyond(k->t, outer, sign);
         upper += (double)beyond(k->t, inner, sign);
@@ -90,7 +91,22 @@ ks_status ks_complement_count(const struct ks_complement *k, double low, double 
         charge(k, inner, sign, false, &in, &upper);
     }
     KS_TRY(ks_share_bounds_count_within(k->c, low - in, high + out, &inside));
-    *count = (struct ks_estimate){estimate(k, low),
-                                  {lower + n - inside.upper, upper + n - inside.lower}};
+    *count = (struct ks_interval){lower + n - inside.upper, upper + n - inside.lower};
+    return KS_OK;
+}
+
+ks_status ks_complement_count(const struct ks_complement *k, double low, double high, double least,
+                              struct ks_estimate *count)
+{
+    const double others = (double)k->first->others;
+    const struct ks_interval inside = ks_share_bounds_certain_within(k->first, low, high);
+    struct ks_interval in;
+
+    assert(low > 2 * k->in.h);
+    KS_TRY(bound(k, low, high, &in));
+    in.lower = fmax(fmax(in.lower, others - inside.upper), least);
+    in.upper = fmin(in.upper, others - inside.lower);
+    if (in.lower <= in.upper)
+        *count = (struct ks_estimate){fmin(fmax(estimate(k, low), in.lower), in.upper), in};
     return KS_OK;
 }

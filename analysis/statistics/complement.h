@@ -39,7 +39,8 @@
 struct ks_complement {
     struct ks_shares_input in; /* of C                      */
     struct ks_share_bounds *c; /* of the second run. Owned  */
-    const struct ks_radau *t;  /* of the first one          */
+    const struct ks_share_bounds *first;
+    const struct ks_radau *t; /* of the first run */
 };
 
 /* From bounds of the probes whose input has a complement, both of which outlive it: NULL without
@@ -48,10 +49,11 @@ ks_status ks_complement_new(const struct ks_share_bounds *b, struct ks_complemen
 void ks_complement_free(struct ks_complement *complement); /* NULL is fine */
 KS_OWNER(ks_complement_free, struct ks_complement *)
 
-/* The number of eigenvalues of a size above x, if x is only known to be in [low, high], low > 2 h:
- * bounds, each of which fails with a probability of 0.25%, and an estimate for x = low. Fails as
- * ks_share_bounds_count_within. */
+/* Replaces *count, which the first run gave, by what both say: the number of eigenvalues of a size
+ * above x, if x is only known to be in [low, high], low > 2 h, and the number to be at least
+ * `least`. Each bound fails with a probability of 0.25%; the estimate is for x = low. If they
+ * contradict what is certain, *count stays. Fails as ks_share_bounds_count_within. */
 ks_status ks_complement_count(const struct ks_complement *complement, double low, double high,
-                              struct ks_estimate *count);
+                              double least, struct ks_estimate *count);
 
 #endif

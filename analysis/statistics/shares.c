@@ -48,23 +48,6 @@ static void counts_clear(struct counts *c)
     ks_share_bounds_free(c->b);
 }
 
-/* The count by both runs, which stands in place of that of the first one alone unless it
- * contradicts what is certain. */
-static ks_status count_by_both(const struct counts *c, double low, double high, double least,
-                               struct ks_estimate *count)
-{
-    const double others = (double)c->b->others;
-    const struct ks_interval inside = ks_share_bounds_certain_within(c->b, low, high);
-    struct ks_estimate both;
-
-    KS_TRY(ks_complement_count(c->complement, low, high, &both));
-    both.in.lower = fmax(fmax(both.in.lower, others - inside.upper), least);
-    both.in.upper = fmin(both.in.upper, others - inside.lower);
-    if (both.in.lower <= both.in.upper)
-        *count = between(both.value, both.in.lower, both.in.upper);
-    return KS_OK;
-}
-
 /* The number of eigenvalues of a size above x, where x is only known to be in [low, high]; it is at
  * least `least`. */
 static ks_status count_larger(const struct counts *c, double low, double high, double least,
@@ -79,7 +62,9 @@ static ks_status count_larger(const struct counts *c, double low, double high, d
     lower = fmax(others - inside.upper, least);
     *count = between(others * (1 - estimate(b, -low, low, true)), lower,
                      fmax(others - inside.lower, lower));
-    return c->complement && low > 2 * b->in->h ? count_by_both(c, low, high, least, count) : KS_OK;
+    if (c->complement && low > 2 * b->in->h)
+        return ks_complement_count(c->complement, low, high, least, count);
+    return KS_OK;
 }
 
 /* The threshold lambda_abs_max / factor follows from the bounds of lambda_abs_max. The count is at
