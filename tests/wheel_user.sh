@@ -61,6 +61,10 @@ train() {
 }
 ! train 2>refused.txt || die "the first wheel trains"
 grep 'kappascope_train' refused.txt || die "the first wheel does not say what a training needs"
+mkdir -p elsewhere/runs/toy/mine/seed0 # a study that trains nothing
+cp critic.h5 elsewhere/runs/toy/mine/seed0/step_000000100.h5
+printf '[study]\nenv = toy\nelsewhere = mine\ntrained = elsewhere\nseeds = 0\n' >elsewhere/study.study
+kappascope study --status elsewhere
 venv/bin/pip install --quiet --disable-pip-version-check ./kappascope_train-*.whl
 train
 kappascope study quick --dry-run --out study >plan.txt
