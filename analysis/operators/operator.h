@@ -153,7 +153,8 @@ ks_status ks_preconditioned_new(const struct ks_problem *problem, bool products_
 ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
                           struct ks_operator **a);
 
-/* L and its gradient [E P], over all critics, always in float64. */
+/* L and its gradient [E P], over all critics, always in float64; without `gradient` (NULL) L alone,
+ * by forward passes. */
 ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient);
 /* The row with this name, or NULL. */
 const struct ks_operator_kind *ks_operator_kind_find(const char *name);

@@ -182,26 +182,45 @@ static void find_inner(const struct ks_primal *primal, const struct KS(outputs) 
     memset(output + n, 0, (primal->loss_rows * loss->outputs - n) * sizeof *output);
 }
 
-struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
-                                        struct ks_microbatch at, double *block, double *gradient)
+/* The arrays in `block` with the forward pass, and the outputs of the rows that have a loss. */
+static struct ks_primal_pass compute_outputs(const struct ks_primal *primal, size_t critic,
+                                             struct ks_microbatch at, double *block,
+                                             struct KS(outputs) *outputs)
 {
     const struct ks_checkpoint *c = primal->problem->checkpoint;
     const struct KS(arch) *arch = primal->fold->arch;
-    const struct KS(net) *net = primal->net;
     const double *w = primal->w + critic * ks_arch_extended(arch);
-    const double *weights = ks_checkpoint_weight(c, at.minibatch);
-    const double *weight = weights ? weights + at.first : NULL;
-    const size_t rest = (primal->loss_rows - at.rows) * arch->out; /* numbers without a loss */
     struct ks_primal_pass b = cut(primal, block);
-    double *state = state_of(primal, critic, b.state);
-    double *output = KS(net_output)(net, b.primal);
-    double *output_bar = KS(net_output_bar)(net, b.adjoint), loss;
-    const struct KS(outputs) outputs = {at.rows, output,
-                                        ks_checkpoint_target(c, critic, at.minibatch) +
-                                            at.first * arch->loss.targets};
 
     find_input(primal, at, b.cache, b.input);
-    KS(net_forward)(net, w, state, b.input, b.primal);
+    KS(net_forward)(primal->net, w, state_of(primal, critic, b.state), b.input, b.primal);
+    *outputs = (struct KS(outputs)){at.rows, KS(net_output)(primal->net, b.primal),
+                                    ks_checkpoint_target(c, critic, at.minibatch) +
+                                        at.first * arch->loss.targets};
+    return b;
+}
+
+/* The weights of the rows; NULL if all are 1. */
+static const double *weights_of(const struct ks_primal *primal, struct ks_microbatch at)
+{
+    const double *weights = ks_checkpoint_weight(primal->problem->checkpoint, at.minibatch);
+
+    return weights ? weights + at.first : NULL;
+}
+
+struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
+                                        struct ks_microbatch at, double *block, double *gradient)
+{
+    const struct KS(arch) *arch = primal->fold->arch;
+    const struct KS(net) *net = primal->net;
+    const double *w = primal->w + critic * ks_arch_extended(arch);
+    const double *weight = weights_of(primal, at);
+    const size_t rest = (primal->loss_rows - at.rows) * arch->out; /* numbers without a loss */
+    struct KS(outputs) outputs;
+    struct ks_primal_pass b = compute_outputs(primal, critic, at, block, &outputs);
+    double *output = KS(net_output)(net, b.primal);
+    double *output_bar = KS(net_output_bar)(net, b.adjoint), loss;
+
     loss = KS(loss_gradient)(&arch->loss, &outputs, weight, primal->output_scale, output_bar);
     memset(output_bar + at.rows * arch->out, 0, rest * sizeof *output_bar);
     if (primal->gauss_newton) { /* no layer that can be the last one reads its output again */
@@ -215,6 +234,17 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
         find_inner(primal, &outputs, weight, output_bar, output);
     b.loss = loss * primal->output_scale;
     return b;
+}
+
+/* The loss of the same pass, without the gradient. */
+static double compute_loss(const struct ks_primal *primal, size_t critic, struct ks_microbatch at,
+                           double *block)
+{
+    struct KS(outputs) outputs;
+
+    compute_outputs(primal, critic, at, block, &outputs);
+    return primal->output_scale * KS(loss_gradient)(&primal->fold->arch->loss, &outputs,
+                                                    weights_of(primal, at), 0, NULL);
 }
 
 size_t ks_primal_first_critic(const struct ks_problem *problem)
@@ -239,6 +269,7 @@ size_t ks_primal_workers(const struct ks_problem *problem)
 struct sums {
     const struct ks_primal *primal;
     size_t workers;
+    bool loss_alone;       /* there is no gradient                                */
     double *block;         /* [workers, ks_primal_size]                           */
     double *gradient;      /* [workers, E, P of the folded critic]                */
     double *loss;          /* [workers]                                           */
@@ -251,28 +282,37 @@ static void lay_out_sums(struct ks_arena *arena, void *object)
     const size_t critics = s->primal->problem->checkpoint->critic.ensemble;
 
     s->block = KS_TAKE(arena, s->workers * ks_primal_size(s->primal), double);
-    s->gradient = KS_TAKE(arena, s->workers * critics * s->primal->fold->arch->parameters, double);
+    s->gradient = KS_TAKE(
+        arena, s->loss_alone ? 0 : s->workers * critics * s->primal->fold->arch->parameters, double);
     s->loss = KS_TAKE(arena, s->workers, double);
+}
+
+/* Worker k adds a critic on a microbatch. */
+static void add_microbatch(const struct sums *s, size_t k, size_t critic, struct ks_microbatch at)
+{
+    const struct ks_primal *primal = s->primal;
+    const size_t n = primal->fold->arch->parameters;
+    const size_t ensemble = primal->problem->checkpoint->critic.ensemble;
+    double *block = s->block + k * ks_primal_size(primal);
+
+    s->loss[k] += s->loss_alone ? compute_loss(primal, critic, at, block)
+                                : ks_primal_compute(primal, critic, at, block,
+                                                    s->gradient + (k * ensemble + critic) * n)
+                                      .loss;
 }
 
 static void sum_workers(const struct sums *s)
 {
     const struct ks_primal *primal = s->primal;
     const struct ks_problem *q = primal->problem;
-    size_t ensemble = q->checkpoint->critic.ensemble, n = primal->fold->arch->parameters;
-    size_t block_size = ks_primal_size(primal);
+    const size_t ensemble = q->checkpoint->critic.ensemble;
 
 #pragma omp parallel for num_threads((int)s->workers) schedule(static, 1)
     for (size_t k = 0; k < s->workers; k++)
         for (size_t e = 0; e < ensemble; e++)
             for (size_t i = k; i < q->minibatches; i += s->workers)
                 for (size_t j = 0; j < primal->microbatches; j++)
-                    s->loss[k] += ks_primal_compute(
-                                      primal, e,
-                                      ks_microbatch(primal, i * primal->microbatches + j),
-                                      s->block + k * block_size,
-                                      s->gradient + (k * ensemble + e) * n)
-                                      .loss;
+                    add_microbatch(s, k, e, ks_microbatch(primal, i * primal->microbatches + j));
 }
 
 /* Adds the sums of the workers, and converts them to the parameters of the unfolded critics. */
@@ -298,7 +338,7 @@ ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gr
     size_t n = ks_networks_parameters(critic), before = ks_alloc_total();
     double squares = 0, decay = problem->omits_decay ? 0 : problem->weight_decay;
     struct ks_primal *primal = NULL;
-    struct sums s = {.workers = ks_primal_workers(problem)};
+    struct sums s = {.workers = ks_primal_workers(problem), .loss_alone = !gradient};
     ks_status status = KS_OK;
 
     KS_GO(ks_primal_new(problem, false, &primal));
@@ -307,12 +347,14 @@ ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gr
     if (ks_counting())
         goto done;
     sum_workers(&s);
-    unfold(&s, gradient);
+    if (gradient)
+        unfold(&s, gradient);
     *loss = 0;
     for (size_t k = 0; k < s.workers; k++)
         *loss += s.loss[k];
     for (size_t i = 0; i < n; i++) {
-        gradient[i] = problem->scale * (primal->unit * gradient[i] + decay * critic->w[i]);
+        if (gradient)
+            gradient[i] = problem->scale * (primal->unit * gradient[i] + decay * critic->w[i]);
         squares += critic->w[i] * critic->w[i];
     }
     *loss = problem->scale * (primal->unit * *loss + decay / 2 * squares);

@@ -297,18 +297,24 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate)
     return (adam ? 2 * (1 + beta1) / (1 - beta1) : 2) / learning_rate;
 }
 
+double ks_learning_rate(const struct ks_pipeline *p)
+{
+    double rate = p->options->learning_rate;
+
+    if (isnan(rate))
+        rate = ks_attribute_number(&p->checkpoint->attributes, "learning_rate");
+    /* 0, at the end of a schedule, is valid: all is stable */
+    return rate >= 0 && isfinite(rate) ? rate : NAN;
+}
+
 void ks_attributes_sharpness(struct ks_pipeline *p)
 {
     const struct ks_checkpoint *c = p->checkpoint;
     const struct ks_operator_kind *kind = p->problem.kind;
     const bool adam = kind->moving;
     struct ks_attributes *list = &p->spectrum->attributes;
-    double rate = p->options->learning_rate;
+    const double rate = ks_learning_rate(p);
 
-    if (isnan(rate))
-        rate = ks_attribute_number(&c->attributes, "learning_rate");
-    if (!(rate >= 0 && isfinite(rate))) /* 0, at the end of a schedule, is valid: all is stable */
-        rate = NAN;
     if (!isnan(rate))
         ks_attribute_add_number(list, "sharpness_learning_rate", rate);
     if (adam) {

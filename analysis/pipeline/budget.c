@@ -78,8 +78,10 @@ static ks_status run(struct ks_pipeline *p, struct ks_count *c, struct demand *d
         hold(c, 3, all); /* with the file, in memory, and what HDF5 copies of it */
         KS_TRY(ks_gradient(&p->problem, &unused, &unused));
         c->now = 0;
-    } else if (!p->factors && !p->by_layers && o->eigenvectors == 0 && p->bounds.rows == 0) {
-        KS_TRY(ks_pipeline_measure_bounds(p));
+    } else if (p->by_layers) {
+        KS_TRY(ks_pipeline_measure_noise(p));
+    } else if (!p->factors && o->eigenvectors == 0 && !p->has_gradients) {
+        KS_TRY(ks_pipeline_measure_gradients(p));
     }
     d->before = c->most;
     c->most = c->now;
@@ -99,7 +101,7 @@ static ks_status find_demand(const struct ks_pipeline *p, bool basis_f32, double
                             .checkpoint = p->checkpoint,
                             .problem = p->problem,
                             .minibatches = p->minibatches,
-                            .bounds = {.rows = p->bounds.rows},
+                            .has_gradients = p->has_gradients,
                             .budget = {.dimension = p->budget.dimension,
                                        .vectors = p->budget.vectors,
                                        .basis_f32 = basis_f32}};

@@ -12,6 +12,7 @@
 #include "io/spectrum.h"
 #include "lanczos/jacobi.h"
 #include "net/arch.h"
+#include "operators/gradient.h"
 #include "statistics/probe.h"
 
 /* The probability with which an eigenvalue beyond those that were found is missed, for each sign.

@@ -73,6 +73,8 @@ static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
         ks_pipeline_clear(p);
         ks_alloc_freed_since(before);
         KS_TRY(ks_pipeline_pose(p, (int)p->rows[i].number));
+        KS_TRY(ks_pipeline_measure_noise(p));
+        p->rows[i].noise = p->noise;
         *products += probes * (n < order ? n : order) + ks_null_products(p->space);
         largest = n > largest ? n : largest;
     }
@@ -181,6 +183,7 @@ static void list_row(const struct ks_layer_row *row, bool json, struct ks_attrib
     ks_attribute_add_integer(list, "steps", (int64_t)row->steps);
     for (size_t k = 0; k < KS_LAYER_STATISTICS; k++)
         ks_attribute_add_number(list, name_of(k), row->statistic[k]);
+    ks_gradient_noise_add(&row->noise, list);
     snprintf(state, sizeof state, "%s_state", name_of(BOUND));
     if (json)
         ks_attribute_add_string(list, state, ks_listing_state(row->kappa_effective_bound));

@@ -13,6 +13,7 @@
 #include "lanczos/jacobi.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
+#include "operators/gradient.h"
 #include "statistics/probe.h"
 
 /* --- the null space --- */
@@ -173,15 +174,53 @@ ks_status ks_pipeline_statistics(struct ks_pipeline *p)
     return ks_statistics(p->spectrum, &inputs);
 }
 
-/* Of a cross-entropy: p - t, |g|, and the Jacobian of the logits; of a squared error: f - y. */
-ks_status ks_pipeline_measure_bounds(struct ks_pipeline *p)
+ks_status ks_pipeline_measure_noise(struct ks_pipeline *p)
+{
+    const size_t n = p->problem.minibatches, held = p->options->order / 3 + 16; /* half of a basis */
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
+    const size_t before = ks_alloc_total();
+    double *gram;
+
+    KS_TRY(ks_arena_numbers(&arena, n * n, &gram));
+    if (n > 1)
+        KS_TRY(ks_gradient_gram(&p->problem, held, gram));
+    if (!ks_counting())
+        KS_TRY(ks_gradient_noise_find(n, gram, &p->noise));
+    ks_arena_free(&arena);
+    ks_alloc_freed_since(before);
+    return KS_OK;
+}
+
+ks_status ks_pipeline_measure_gradients(struct ks_pipeline *p)
 {
     const struct ks_problem *q = &p->problem;
 
-    if (p->options->published || !q->kind || q->layer >= 0 || q->arrays ||
-        !ks_gradient_bounds_exist(q))
+    p->has_gradients = !p->options->published && q->kind;
+    if (!p->has_gradients)
         return KS_OK;
-    return ks_gradient_bounds_measure(q, &p->bounds);
+    KS_TRY(ks_pipeline_measure_noise(p));
+    if (!q->kind->partial && ks_step_exists(q))
+        KS_TRY(ks_step_measure(q, ks_learning_rate(p), &p->step));
+    if (q->layer < 0 && !q->arrays && ks_gradient_bounds_exist(q))
+        KS_TRY(ks_gradient_bounds_measure(q, &p->bounds));
+    return KS_OK;
+}
+
+static void add_gradients(struct ks_pipeline *p)
+{
+    const struct ks_problem *q = &p->problem;
+    const struct ks_step *step = &p->step;
+
+    if (q->layer < 0 && !q->arrays)
+        ks_gradient_bounds_add(&p->bounds, &p->spectrum->statistics);
+    ks_gradient_noise_add(&p->noise, &p->spectrum->statistics);
+    if (q->kind->partial || !ks_step_exists(q))
+        return;
+    ks_statistic_add(p->spectrum, KS_STAT_STEP_CURVATURE, "", step->curvature);
+    ks_statistic_add(p->spectrum, KS_STAT_STEP_CHANGE, "", step->change);
+    ks_statistic_add(p->spectrum, KS_STAT_STEP_CHANGE_QUADRATIC, "", step->quadratic);
+    ks_statistic_add(p->spectrum, KS_STAT_CRITICAL_SHARPNESS, "", step->critical);
+    ks_statistic_add_interval(p->spectrum, KS_STAT_CRITICAL_SHARPNESS, "", step->in);
 }
 
 /* The layer that holds a coordinate of a critic's parameters. */
@@ -218,8 +257,6 @@ void ks_pipeline_warn(const struct ks_pipeline *p)
 static ks_status complete(struct ks_pipeline *p)
 {
     const struct ks_statistics_inputs inputs = ks_pipeline_terms(p);
-    const bool bounds = !p->options->published && p->problem.kind && p->problem.layer < 0 &&
-                        !p->problem.arrays;
 
     KS_TRY(ks_pipeline_statistics(p));
     if (ks_pipeline_measures_rounding(p->options))
@@ -231,8 +268,8 @@ static ks_status complete(struct ks_pipeline *p)
         KS_TRY(ks_attributes_tolerances(p));
     KS_TRY(ks_attributes_probes(p));
     KS_TRY(ks_attributes_spectrum(p, &inputs));
-    if (bounds)
-        ks_gradient_bounds_add(&p->bounds, &p->spectrum->statistics);
+    if (p->has_gradients)
+        add_gradients(p);
     return p->spectrum->statistics.status;
 }
 
@@ -248,7 +285,7 @@ ks_status ks_pipeline_from_operator(struct ks_pipeline *p)
 ks_status ks_pipeline_analyze(struct ks_pipeline *p)
 {
     ks_monitor_set(p);
-    KS_TRY(ks_pipeline_measure_bounds(p));
+    KS_TRY(ks_pipeline_measure_gradients(p));
     KS_TRY(ks_pipeline_from_operator(p));
     KS_TRY(complete(p));
     ks_pipeline_warn(p);
@@ -269,7 +306,7 @@ static void begin_again(struct ks_pipeline *p)
 /* Stochastic Lanczos quadrature of A, a curvature of the loss L at the checkpoint's theta:
  *
  *   pose              theta, the minibatches; L(theta), the coordinates of A
- *   measure_bounds    of a cross-entropy: p - t, |g|, and the Jacobian of the logits
+ *   measure_gradients their noise, their bounds, the loss along the step of Adam
  *   make_operator     v -> A v
  *   find_null_space   directions u with A u = 0, which the architecture implies
  *   run_probes        A Q = Q T + beta q e' from random start vectors: the eigenvalues of T are the
@@ -286,7 +323,7 @@ static ks_status find_spectrum(struct ks_pipeline *p)
     ks_minibatches_begin(p);
     do {
         KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-        KS_TRY(ks_pipeline_measure_bounds(p));
+        KS_TRY(ks_pipeline_measure_gradients(p));
         KS_TRY(ks_pipeline_pose_products(p));
         KS_TRY(ks_pipeline_make_operator(p));
         KS_TRY(ks_pipeline_from_operator(p));
@@ -320,6 +357,7 @@ static void clear_results(struct ks_pipeline *p)
     p->certificates = (struct ks_certificates){.n = 0};
     p->null = (struct ks_null){.dimension = 0};
     p->bounds = (struct ks_gradient_bounds){.rows = 0};
+    p->has_gradients = false;
     p->trace = (struct ks_trace_samples){.rounds = 0};
     p->early_error = (struct ks_early_error){.steps = 0};
     p->exact_error = 0;

@@ -34,7 +34,9 @@
 #include "operators/gradient_bounds.h"
 #include "operators/null_space.h"
 #include "operators/operator.h"
+#include "operators/step.h"
 #include "statistics/certificate.h"
+#include "statistics/gradient_noise.h"
 #include "statistics/statistics.h"
 #include "statistics/tolerance.h"
 
@@ -121,6 +123,7 @@ struct ks_layer_row {
     const char *kind; /* the kind of the layer, such as "dense"             */
     size_t dimension; /* dimension of its block, for all critics or for --critic      */
     size_t steps;     /* the fewest Lanczos steps of a probe                */
+    struct ks_gradient_noise noise;
     union {           /* statistics of the block's spectrum, NaN if absent */
         struct {
             double lambda_max, lambda_max_data_se, kappa_effective_bound, kurtosis, trace, trace_se;
@@ -237,7 +240,10 @@ struct ks_pipeline {
     struct ks_certificates certificates;
     double exact_error; /* norm of the error of float32 products, if `exact` (statistics.h) */
     double kappa_f64;   /* kappa in float64, if ks_pipeline_measures_rounding              */
+    bool has_gradients; /* the following three are measured, where they exist */
     struct ks_gradient_bounds bounds; /* of a cross-entropy or a squared error              */
+    struct ks_gradient_noise noise;
+    struct ks_step step; /* along Adam's step, if the checkpoint has moments */
     struct ks_spectrum *spectrum;
     size_t n_rows;
     struct ks_layer_row *rows; /* [n_rows] the table of layers */
@@ -294,8 +300,11 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate);
 
 /* The null space, nodes and weights, and products in float64, from the operator p->a on. */
 ks_status ks_pipeline_from_operator(struct ks_pipeline *p);
-/* Of a loss that has bounds of its gradient: p->bounds. */
-ks_status ks_pipeline_measure_bounds(struct ks_pipeline *p);
+/* The noise of the gradient: p->noise. */
+ks_status ks_pipeline_measure_noise(struct ks_pipeline *p);
+/* What gradients say, in float64: their noise, their bounds, and the loss along Adam's step. Nothing
+ * for the published code. */
+ks_status ks_pipeline_measure_gradients(struct ks_pipeline *p);
 /* Adds the statistics to the spectrum. KS_MEMORY, KS_NUMBER. */
 ks_status ks_pipeline_statistics(struct ks_pipeline *p);
 /* Warns where products are wrong by more than 1e-3 of the largest |eigenvalue|, and names the layer
@@ -325,16 +334,6 @@ ks_status ks_pipeline_pose_products(struct ks_pipeline *p);
 ks_status ks_pipeline_make_block(struct ks_pipeline *p);
 /* Makes the operator of the analysis, and keeps as many activations as the memory allows. */
 ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
-
-/* The gradient as the start vector of a probe. The weights of its Ritz values then show how the
- * squared norm of the gradient is distributed over the eigenvalues, which decides the next steps of
- * gradient descent.
- *
- * *start [n of the problem's selection] = the gradient g of the loss in the operator's coordinates:
- * D^-1/2 g for `preconditioned`, the tangential component of g for `manifold`, otherwise g; NULL if
- * it is zero. The caller frees it. Fails as ks_gradient does; KS_NUMBER if the gradient is not
- * finite. */
-ks_status ks_gradient_start(const struct ks_problem *problem, double **start);
 
 /* budget.c */
 
@@ -410,6 +409,8 @@ ks_status ks_eigenvectors_find(struct ks_pipeline *p);
  * Adam's constants. Not added for `residual`, which is not the curvature of any step, nor for the
  * published code, whose operator is scaled by 1/N. */
 void ks_attributes_sharpness(struct ks_pipeline *p);
+/* eta: the option, else the checkpoint's; NaN if there is none. */
+double ks_learning_rate(const struct ks_pipeline *p);
 ks_status ks_attributes_tolerances(struct ks_pipeline *p);
 ks_status ks_attributes_probes(struct ks_pipeline *p);
 ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs);

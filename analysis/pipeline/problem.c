@@ -3,12 +3,10 @@
 #include "pipeline/pipeline.h"
 
 #include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cblas.h>
 
 #include "core/memory.h"
 #include "lanczos/slq.h"
@@ -121,57 +119,6 @@ ks_status ks_pipeline_make_operator(struct ks_pipeline *p)
     KS_TRY(ks_operator_prepare(p->a, limit));
     b->kept = ks_operator_kept(p->a);
     b->spare = limit > b->kept ? limit - b->kept : 0;
-    return KS_OK;
-}
-
-/* --- the gradient as a start vector --- */
-
-/* g_j -= (w_j' g_j) / (w_j' w_j) w_j for every projected column w_j of every critic. */
-static void project(const struct ks_networks *critics, double *g)
-{
-    const struct KS(arch) *arch = critics->arch;
-
-    for (size_t e = 0; e < critics->ensemble; e++)
-        for (size_t i = 0; i < arch->n_layers; i++) {
-            const struct KS(layer) *l = &arch->layer[i];
-            size_t at = e * arch->parameters + l->offset;
-
-            for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {
-                int rows = (int)l->sphere_rows, stride = (int)l->out;
-                const double *w = critics->w + at + j;
-                double square = cblas_ddot(rows, w, stride, w, stride);
-                double dot = cblas_ddot(rows, w, stride, g + at + j, stride);
-
-                cblas_daxpy(rows, -dot / square, w, stride, g + at + j, stride);
-            }
-        }
-}
-
-ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
-{
-    const struct ks_selection *selection = problem->selection;
-    const struct ks_checkpoint *c = problem->checkpoint;
-    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
-    KS_OWNED double *block = NULL;
-    double *g, loss, norm;
-
-    *start = NULL;
-    KS_TRY(ks_arena_numbers(&arena, selection->of, &g));
-    KS_TRY(ks_gradient(problem, &loss, g));
-    if (ks_counting())
-        return KS_OK;
-    KS_TRY(ks_alloc(selection->n, sizeof *block, &block));
-    if (problem->kind->spheres)
-        project(&c->critic, g);
-    if (problem->kind->moving)
-        for (size_t i = 0; i < selection->of; i++)
-            g[i] = c->adam_v && c->adam_v[i] > 0 ? g[i] / sqrt(ks_preconditioner(c, i)) : 0;
-    ks_selection_gather(selection, g, block);
-    norm = cblas_dnrm2((int)selection->n, block, 1);
-    if (!isfinite(norm))
-        return ks_fail(KS_NUMBER, "the gradient holds a NaN or an infinity");
-    if (norm > 0)
-        *start = block, block = NULL;
     return KS_OK;
 }
 

@@ -255,7 +255,7 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "which gives these directions the eigenvalue mu2, it is of the whole operator"},
     [KS_STAT_SHARPNESS_RATIO] = {
      .name = "sharpness_ratio", .kind = KS_IS_NUMBER, .is_lower_bound = true,
-     .words = "lambda_max over the limit of stable steps",
+     .words = "lambda_max over the limit of stable steps", .unknown = "no learning rate",
      .definition =
         "lambda_max over the largest eigenvalue for which steps with the learning rate eta are "
         "stable on a quadratic (above 1 they are unstable): 2/eta; for `preconditioned` (2 + 2 "
@@ -303,6 +303,41 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "norm of the gradient of (f - y)^2 / 2 in f. Weights are divided out",
      .paper = "Proposition 1: without bound"},
     [KS_STAT_PREDICTION_ERROR_MEDIAN] = {.name = "prediction_error_median", .kind = KS_IS_NUMBER},
+    [KS_STAT_GRADIENT_SQUARE] = {
+     .name = "gradient_square", .kind = KS_IS_ESTIMATE, ENDS("gradient_square"),
+     .definition =
+        "[gradient noise](#gradient-noise): |G|^2 without bias, G the gradient of which each "
+        "minibatch's is a draw; tr Sigma of one minibatch's gradient; tr Sigma / |G|^2; |G|^2 / "
+        "(|G|^2 + tr Sigma / N)"},
+    [KS_STAT_GRADIENT_VARIANCE] = {
+     .name = "gradient_variance", .kind = KS_IS_ESTIMATE, ENDS("gradient_variance")},
+    [KS_STAT_NOISE_SCALE] = {
+     .name = "noise_scale", .kind = KS_IS_ESTIMATE, ENDS("noise_scale"),
+     .words = "minibatches until the gradient equals its noise",
+     .of_spectra = "gradient noise, in minibatches"},
+    [KS_STAT_SIGNAL_SHARE] = {
+     .name = "signal_share", .kind = KS_IS_ESTIMATE, ENDS("signal_share"),
+     .words = "the signal in the mean gradient's square",
+     .of_spectra = "signal in the mean gradient's square"},
+    [KS_STAT_STEP_CURVATURE] = {
+     .name = "step_curvature", .kind = KS_IS_NUMBER, .words = "curvature along the step of Adam",
+     .of_spectra = "curvature along the step of Adam",
+     .definition =
+        "[along the step of Adam](#along-the-step), u'Hu / u'u; the change of the loss by that "
+        "step; the change that gradient and Hessian predict"},
+    [KS_STAT_STEP_CHANGE] = {
+     .name = "step_change", .kind = KS_IS_NUMBER, .words = "change of the loss by that step",
+     .unknown = "no learning rate"},
+    [KS_STAT_STEP_CHANGE_QUADRATIC] = {
+     .name = "step_change_quadratic", .kind = KS_IS_NUMBER,
+     .words = "the change that the Hessian predicts", .unknown = "no learning rate"},
+    [KS_STAT_CRITICAL_SHARPNESS] = {
+     .name = "critical_sharpness", .kind = KS_IS_NUMBER, ENDS("critical_sharpness"),
+     .words = "2 over the length at which the loss returns", .unknown = "none found",
+     .of_spectra = "2 over the step at which the loss returns",
+     .definition =
+        "2/eta_c, where the loss at theta - eta_c u is [again](#along-the-step) what it was at "
+        "theta"},
 };
 /* clang-format on */
 
@@ -328,6 +363,12 @@ const enum ks_statistic_id ks_catalogue_for_readers[] = {KS_STAT_KAPPA_EFFECTIVE
                                                          KS_STAT_NOISE_FLOOR,
                                                          KS_STAT_PRODUCT_ERROR,
                                                          KS_STAT_SHARPNESS_RATIO,
+                                                         KS_STAT_CRITICAL_SHARPNESS,
+                                                         KS_STAT_STEP_CURVATURE,
+                                                         KS_STAT_STEP_CHANGE,
+                                                         KS_STAT_STEP_CHANGE_QUADRATIC,
+                                                         KS_STAT_NOISE_SCALE,
+                                                         KS_STAT_SIGNAL_SHARE,
                                                          KS_STAT_STABLE_RANK,
                                                          KS_STAT_TRACE,
                                                          KS_STAT_KURTOSIS,

@@ -72,6 +72,14 @@ enum ks_statistic_id {
     KS_STAT_HIDDEN_RADIAL_LARGEST,
     KS_STAT_PREDICTION_ERROR_LARGEST,
     KS_STAT_PREDICTION_ERROR_MEDIAN,
+    KS_STAT_GRADIENT_SQUARE,
+    KS_STAT_GRADIENT_VARIANCE,
+    KS_STAT_NOISE_SCALE,
+    KS_STAT_SIGNAL_SHARE,
+    KS_STAT_STEP_CURVATURE,
+    KS_STAT_STEP_CHANGE,
+    KS_STAT_STEP_CHANGE_QUADRATIC,
+    KS_STAT_CRITICAL_SHARPNESS,
     KS_STATISTICS
 };
 
@@ -113,6 +121,7 @@ struct ks_statistic {
     enum ks_width tolerance;
     const char *lower, *upper; /* the columns that are the ends of its interval; NULL: none       */
     const char *words;         /* what it says, in a table of one spectrum; NULL: not in it       */
+    const char *unknown;       /* why there is no value; NULL: it is not resolved                  */
     const char *of_spectra;    /* what the numbers of several spectra are; NULL: not in tables    */
     const char *pooled;        /* what their IQM is, in the report; NULL: not in it               */
     const char *definition;    /* Markdown for analysis/README.md; NULL: as the row before */

@@ -258,8 +258,8 @@ static void print_value(enum ks_statistic_id id, double value, char text[KS_STAT
 {
     const enum ks_statistic_kind kind = ks_catalogue[id].kind;
 
-    if (isnan(value) && id == KS_STAT_SHARPNESS_RATIO)
-        snprintf(text, KS_STATISTIC_TEXT, "no learning rate");
+    if (isnan(value) && ks_catalogue[id].unknown)
+        snprintf(text, KS_STATISTIC_TEXT, "%s", ks_catalogue[id].unknown);
     else if (isnan(value) || (kind == KS_IS_BOUND && !(value > 1)))
         snprintf(text, KS_STATISTIC_TEXT, "not resolved");
     else if (isinf(value))
@@ -311,7 +311,7 @@ void ks_statistic_text(const struct ks_spectrum *s, enum ks_statistic_id id,
 
     if (row->kind == KS_IS_EXTREME && isfinite(i.lower) && isfinite(i.upper))
         print_extreme(id == KS_STAT_LAMBDA_MAX, i, text);
-    else if (id == KS_STAT_LAMBDA_MAX || !has(s, row->lower))
+    else if (id == KS_STAT_LAMBDA_MAX || !has(s, row->lower) || (isnan(value) && row->unknown))
         print_value(id, value, text);
     else
         print_interval(id, value, i, text);

@@ -84,7 +84,7 @@ static ks_status read_constant(const struct ks_h5 *h5, const char *name, double 
     return KS_OK;
 }
 
-static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_checkpoint *c)
+static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
     static const char *const known_attributes[] = {"step", "beta1", "beta2", "eps", NULL};
     bool group, m, v;
@@ -101,7 +101,7 @@ static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_chec
     KS_TRY(read_constant(h5, "beta1", 1, &c->adam.beta1));
     KS_TRY(read_constant(h5, "beta2", 1, &c->adam.beta2));
     KS_TRY(read_constant(h5, "eps", INFINITY, &c->adam.eps));
-    if (m && all)
+    if (m)
         KS_TRY(ks_parameters_read(h5, "/optimizer/m", &c->critic, &c->adam_m));
     if (v)
         KS_TRY(ks_parameters_read(h5, "/optimizer/v", &c->critic, &c->adam_v));
@@ -139,7 +139,7 @@ static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpo
     KS_TRY(ks_networks_read(h5, "/critic", input.dims[2], &c->critic));
     KS_TRY(ks_networks_expect_known(h5, &c->critic));
     KS_TRY(ks_checkpoint_read_batch(h5, &input, c));
-    KS_TRY(read_optimizer(h5, all, c));
+    KS_TRY(read_optimizer(h5, c));
     return all ? read_engine_groups(h5, c) : KS_OK;
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/memory.h"
 #include "core/number.h"
+#include "operators/gradient.h"
 #include "pipeline/pipeline.h"
 #include "statistics/beta_distribution.h"
 

@@ -1,0 +1,250 @@
+/* The noise of the gradient: its numbers against sums over all pairs, and how often its intervals
+ * miss, for noise of known distributions and for the minibatches of trained critics. The manual has
+ * both tables. KS_COVERAGE=full takes ten times as many trials. */
+#include "critics.h"
+
+#include "operators/gradient.h"
+#include "statistics/catalogue.h"
+#include "statistics/gradient_noise.h"
+
+enum { MOST = 50, SIDE = 100 };
+
+static size_t trials_of(size_t n)
+{
+    const char *coverage = getenv("KS_COVERAGE");
+
+    return coverage && strcmp(coverage, "full") == 0 ? 10 * n : n;
+}
+
+/* gram [n, n] of the rows of x [n, d]. */
+static void multiply(size_t n, size_t d, const double *x, double *gram)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)n, (int)d, 1, x, (int)d, x,
+                (int)d, 0, gram, (int)n);
+}
+
+static struct ks_gradient_noise find(size_t n, double *gram)
+{
+    struct ks_gradient_noise noise;
+
+    assert_ok(ks_gradient_noise_find(n, gram, &noise));
+    return noise;
+}
+
+/* --- values --- */
+
+TEST(test_values)
+{
+    struct ks_rng rng = ks_rng_start(3, 0);
+
+    for (size_t n = 2; n < 12; n++) {
+        enum { D = 7 };
+        double x[12 * D], gram[12 * 12], pairs = 0, squares = 0;
+        struct ks_gradient_noise noise;
+
+        for (size_t i = 0; i < n * D; i++)
+            x[i] = 2 + ks_rng_normal(&rng);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++) {
+                const double product = cblas_ddot(D, x + i * D, 1, x + j * D, 1);
+
+                *(i == j ? &squares : &pairs) += product;
+            }
+        multiply(n, D, x, gram);
+        noise = find(n, gram);
+        pairs /= (double)(n * (n - 1));
+        squares /= (double)n;
+        assert_close(noise.square.value, pairs, 1e-12 * pairs);
+        assert_close(noise.variance.value, squares - pairs, 1e-11 * squares);
+        assert_close(noise.scale.value, (squares - pairs) / pairs, 1e-11);
+        assert_close(noise.share.value, pairs / (pairs + (squares - pairs) / (double)n), 1e-11);
+        assert_int_equal(isnan(noise.square.in.lower), n < KS_GRADIENT_NOISE_LEAST);
+        assert_int_equal(isnan(noise.share.in.lower), n < KS_GRADIENT_NOISE_LEAST);
+    }
+}
+
+TEST(test_limits)
+{
+    double one = 4, gram[36], x[6];
+    struct ks_gradient_noise noise = find(1, &one);
+
+    assert_true(isnan(noise.square.value) && isnan(noise.variance.value) &&
+                isnan(noise.scale.value) && isnan(noise.share.in.upper));
+    for (size_t i = 0; i < 36; i++) /* no noise */
+        gram[i] = 3;
+    noise = find(6, gram);
+    assert_close(noise.square.in.lower, 3, 1e-12);
+    assert_close(noise.square.in.upper, 3, 1e-12);
+    assert_close(noise.scale.value, 0, 1e-12);
+    assert_close(noise.share.in.lower, 1, 1e-12);
+    memset(gram, 0, sizeof gram); /* no gradient */
+    noise = find(6, gram);
+    assert_close(noise.square.in.upper, 0, 0);
+    assert_true(isnan(noise.scale.value) && isnan(noise.share.value));
+    for (size_t i = 0; i < 6; i++) /* no signal */
+        x[i] = i % 2 == 0 ? 1 : -1;
+    multiply(6, 1, x, gram);
+    noise = find(6, gram);
+    assert_true(noise.square.value < 0 && isinf(noise.scale.value));
+    assert_close(noise.square.in.lower, 0, 0);
+    assert_true(isnan(noise.scale.in.upper) && noise.scale.in.lower > 0);
+    assert_close(noise.share.value, 0, 0);
+}
+
+/* --- coverage --- */
+
+enum { QUANTITIES = 3 };
+static const char *const quantities[QUANTITIES] = {"|G|^2", "tr Sigma", "scale"};
+
+struct misses {
+    size_t trials, missed[QUANTITIES], resolved; /* scales with an upper end */
+};
+
+static bool is_outside(struct ks_interval in, double x)
+{
+    return x < in.lower * (1 - 1e-12) || x > in.upper * (1 + 1e-12);
+}
+
+static void judge(const struct ks_gradient_noise *found, double square, double variance,
+                  struct misses *m)
+{
+    m->trials++;
+    m->missed[0] += is_outside(found->square.in, square);
+    m->missed[1] += is_outside(found->variance.in, variance);
+    m->missed[2] += is_outside(found->scale.in, square > 0 ? variance / square : INFINITY);
+    m->resolved += !isnan(found->scale.in.upper);
+}
+
+static void print_misses(const char *name, size_t n, const struct misses *m)
+{
+    print_message("%-28s %3zu", name, n);
+    for (size_t k = 0; k < QUANTITIES; k++)
+        print_message("  %6.2f%%", 100 * (double)m->missed[k] / (double)m->trials);
+    print_message("  %5.0f%%\n", 100 * (double)m->resolved / (double)m->trials);
+}
+
+static void print_heading(void)
+{
+    print_message("%-28s %3s", "", "N");
+    for (size_t k = 0; k < QUANTITIES; k++)
+        print_message("  %7s", quantities[k]);
+    print_message("  scale has an upper end\n");
+}
+
+/* The standard deviations of the coordinates; the length of G in units of sqrt(tr Sigma / N), and
+ * whether G lies along the first coordinate or in all; the distribution of one number. */
+static const struct law {
+    const char *name;
+    size_t dimension;
+    double power, signal;
+    bool along;
+    enum { NORMAL, SIZES, EXPONENTIAL } kind;
+} laws[] = {{"normal, one direction", 1, 0, 3, true, NORMAL},
+            {"normal, one direction, weak", 1, 0, 1, true, NORMAL},
+            {"normal, 100 equal ones", SIDE, 0, 1, false, NORMAL},
+            {"normal, power law", SIDE, 0.5, 3, true, NORMAL},
+            {"normal, no signal", SIDE, 0.5, 0, true, NORMAL},
+            {"minibatches differ in size", SIDE, 0.5, 3, false, SIZES},
+            {"exponential, power law", SIDE, 0.5, 3, false, EXPONENTIAL},
+            {"exponential, one direction", 1, 0, 3, true, EXPONENTIAL}};
+enum { LAWS = sizeof laws / sizeof *laws };
+
+/* x [n, dimension] of a law with mean `g`. */
+static void draw(const struct law *l, size_t n, const double *g, struct ks_rng *rng, double *x)
+{
+    for (size_t i = 0; i < n; i++) {
+        /* exp of half a normal number; its square has the mean exp(1/2) */
+        const double size = l->kind == SIZES ? exp(0.5 * ks_rng_normal(rng) - 0.25) : 1;
+
+        for (size_t k = 0; k < l->dimension; k++) {
+            const double number = l->kind == EXPONENTIAL ? -1 - log(ks_rng_uniform(rng, 0, 1))
+                                                         : ks_rng_normal(rng);
+
+            x[i * l->dimension + k] = g[k] + size * pow((double)k + 1, -l->power) * number;
+        }
+    }
+}
+
+static struct misses try_law(const struct law *l, size_t n, size_t trials)
+{
+    static double x[MOST * SIDE], gram[MOST * MOST];
+    struct ks_rng rng = ks_rng_start(11, n);
+    struct misses m = {0};
+    double g[SIDE] = {0}, variance = 0, square = 0;
+
+    for (size_t k = 0; k < l->dimension; k++)
+        variance += pow((double)k + 1, -2 * l->power);
+    for (size_t k = 0; k < (l->along ? 1 : l->dimension); k++)
+        g[k] = l->signal * sqrt(variance / (double)n / (l->along ? 1 : (double)l->dimension));
+    square = cblas_ddot(SIDE, g, 1, g, 1);
+    for (size_t i = 0; i < trials; i++) {
+        struct ks_gradient_noise found;
+
+        draw(l, n, g, &rng, x);
+        multiply(n, l->dimension, x, gram);
+        found = find(n, gram);
+        judge(&found, square, variance, &m);
+    }
+    return m;
+}
+
+static const size_t sizes[] = {4, 8, 16, MOST};
+
+/* Each of the intervals misses in at most 1% of all cases for normal noise; the skewness of an
+ * exponential distribution in a single direction, and minibatches of different sizes, cost more. */
+TEST(test_known_laws)
+{
+    print_heading();
+    for (size_t k = 0; k < LAWS; k++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            const struct misses m = try_law(&laws[k], sizes[i], trials_of(1000));
+            const double most = laws[k].kind == NORMAL ? 0.015 : 0.08;
+
+            print_misses(laws[k].name, sizes[i], &m);
+            for (size_t q = 0; q < QUANTITIES; q++)
+                assert_true((double)m.missed[q] <= most * (double)m.trials);
+        }
+}
+
+/* Minibatches of the task of a trained critic: the truth is from all of them. */
+TEST(test_trained_critics)
+{
+    enum { ALL = 2000 };
+    double *gram = hold(calloc((size_t)ALL * ALL, sizeof *gram)), part[MOST * MOST];
+
+    print_heading();
+    for (size_t k = 0; k < TRAINED; k++) {
+        struct ks_checkpoint *c =
+            keep_checkpoint(draw_minibatches(keep_checkpoint(train_critic(k)), ALL, 5));
+        struct ks_problem q = full_problem(c);
+        struct ks_gradient_noise all;
+        struct ks_selection *selection;
+        double *copy = hold(calloc((size_t)ALL * ALL, sizeof *copy));
+
+        q.kind = ks_operator_kind_find("hessian");
+        assert_ok(ks_selection_new(&q, false, &selection));
+        q.selection = selection;
+        assert_ok(ks_gradient_gram(&q, ALL, gram));
+        ks_selection_free(selection);
+        memcpy(copy, gram, (size_t)ALL * ALL * sizeof *copy);
+        all = find(ALL, copy);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            const size_t n = sizes[i];
+            struct misses m = {0};
+
+            for (size_t at = 0; at + n <= ALL; at += n) {
+                struct ks_gradient_noise found;
+
+                for (size_t row = 0; row < n; row++)
+                    memcpy(part + row * n, gram + (at + row) * ALL + at, n * sizeof *part);
+                found = find(n, part);
+                judge(&found, all.square.value, all.variance.value, &m);
+            }
+            print_misses(trained_critics[k].name, n, &m);
+            for (size_t quantity = 0; quantity < QUANTITIES; quantity++)
+                assert_true((double)m.missed[quantity] <= 1 + 0.04 * (double)m.trials);
+        }
+        print_message("  scale %.3g [%.3g, %.3g]\n", all.scale.value, all.scale.in.lower,
+                      all.scale.in.upper);
+    }
+}
