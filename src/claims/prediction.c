@@ -105,6 +105,16 @@ static const struct predictor {
     {"residual", false, {KS_STAT_DIRECTIONS_1E2, KS_LOWER_END}},
     {"residual", false, {KS_STAT_DIRECTIONS_1E2, KS_UPPER_END}},
     {"preconditioned", false, {KS_STAT_LAMBDA_MAX, KS_ITSELF}},
+    {"hessian", false, {KS_STAT_NOISE_SCALE, KS_ITSELF}},
+    {"hessian", false, {KS_STAT_CRITICAL_SHARPNESS, KS_ITSELF}},
+    {"ntk", false, {KS_STAT_KAPPA_Q99, KS_LOWER_END}},
+    {"ntk", false, {KS_STAT_KAPPA_Q99, KS_UPPER_END}},
+    {"ntk", false, {KS_STAT_DIRECTIONS_1E2, KS_LOWER_END}},
+    {"ntk", false, {KS_STAT_DIRECTIONS_1E2, KS_UPPER_END}},
+    {"fisher", false, {KS_STAT_KAPPA_Q99, KS_LOWER_END}},
+    {"fisher", false, {KS_STAT_KAPPA_Q99, KS_UPPER_END}},
+    {"fisher", false, {KS_STAT_DIRECTIONS_1E2, KS_LOWER_END}},
+    {"fisher", false, {KS_STAT_DIRECTIONS_1E2, KS_UPPER_END}},
 };
 
 /* Whether an analysis is of this operator, of all critics and layers, with our choices. */
