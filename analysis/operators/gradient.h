@@ -24,8 +24,7 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start);
 /* gram [N, N] = g_i'g_j for the gradients g_i of the N minibatches in the operator's coordinates:
  * the gradient of the loss is their mean. They are in float64, and at most `held` >= 1 of them are
  * in memory with one for each thread; the others are computed again for each `held` ones. `gram` is
- * not filled while objects are counted. KS_NUMBER if a gradient is not finite; KS_MEMORY; fails
- * as ks_gradient does. */
+ * not filled while objects are counted. KS_MEMORY; fails as ks_gradient does. */
 ks_status ks_gradient_gram(const struct ks_problem *problem, size_t held, double *gram);
 
 #endif

@@ -243,8 +243,8 @@ static double compute_loss(const struct ks_primal *primal, size_t critic, struct
     struct KS(outputs) outputs;
 
     compute_outputs(primal, critic, at, block, &outputs);
-    return primal->output_scale * KS(loss_gradient)(&primal->fold->arch->loss, &outputs,
-                                                    weights_of(primal, at), 0, NULL);
+    return primal->output_scale *
+           KS(loss_gradient)(&primal->fold->arch->loss, &outputs, weights_of(primal, at), 0, NULL);
 }
 
 size_t ks_primal_first_critic(const struct ks_problem *problem)
@@ -283,7 +283,8 @@ static void lay_out_sums(struct ks_arena *arena, void *object)
 
     s->block = KS_TAKE(arena, s->workers * ks_primal_size(s->primal), double);
     s->gradient = KS_TAKE(
-        arena, s->loss_alone ? 0 : s->workers * critics * s->primal->fold->arch->parameters, double);
+        arena, s->loss_alone ? 0 : s->workers * critics * s->primal->fold->arch->parameters,
+        double);
     s->loss = KS_TAKE(arena, s->workers, double);
 }
 

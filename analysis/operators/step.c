@@ -17,10 +17,10 @@ struct line {
     struct ks_problem problem;       /* at theta - eta u */
     struct ks_checkpoint checkpoint; /* of it            */
     const double *theta;
-    double *u, *g, *w;        /* [of the selection]: u, the gradient, theta - eta u */
-    double *block, *image;    /* [n of the selection]: u, H u                       */
-    double loss;              /* L(theta)                                           */
-    struct ks_arena arena;    /* the arrays. Owned                                  */
+    double *u, *g, *w;     /* [of the selection]: u, the gradient, theta - eta u */
+    double *block, *image; /* [n of the selection]: u, H u                       */
+    double loss;           /* L(theta)                                           */
+    struct ks_arena arena; /* the arrays. Owned                                  */
 };
 
 static void lay_out(struct ks_arena *arena, void *object)
@@ -106,10 +106,9 @@ static ks_status find_critical(struct line *l, double slope, double bend, struct
 
     if (!(slope > 0))
         return KS_OK;
-    KS_TRY(bracket(l,
-                   bend > 0 ? 2 * slope / bend
-                            : cblas_dnrm2(n, l->theta, 1) / cblas_dnrm2(n, l->u, 1),
-                   &eta));
+    KS_TRY(bracket(
+        l, bend > 0 ? 2 * slope / bend : cblas_dnrm2(n, l->theta, 1) / cblas_dnrm2(n, l->u, 1),
+        &eta));
     KS_TRY(narrow(l, &eta));
     step->critical = 2 / sqrt(eta.lower * eta.upper);
     step->in = (struct ks_interval){2 / eta.upper, 2 / eta.lower};

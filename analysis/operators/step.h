@@ -12,10 +12,10 @@
 
 /* NaN is what is not known. */
 struct ks_step {
-    double curvature;  /* u'Hu / u'u, with the Hessian H of L                                */
-    double change;     /* L(theta - eta u) - L(theta), by forward passes                     */
-    double quadratic;  /* what the gradient g and H predict for it: -eta g'u + eta^2 u'Hu / 2 */
-    double critical;   /* 2/eta_c, within `in`                                               */
+    double curvature; /* u'Hu / u'u, with the Hessian H of L                                */
+    double change;    /* L(theta - eta u) - L(theta), by forward passes                     */
+    double quadratic; /* what the gradient g and H predict for it: -eta g'u + eta^2 u'Hu / 2 */
+    double critical;  /* 2/eta_c, within `in`                                               */
     struct ks_interval in;
 };
 
@@ -25,7 +25,7 @@ struct ks_step {
  * gradient, 2/eta_c is g'Hg / g'g). It is searched upwards or downwards in factors of two from the
  * length at which the quadratic is again 0, so there may be a shorter one. `critical` and `in` are
  * NaN if the loss rises along the step at once, or if it does not rise again; curvature, too, if u
- * is zero. `change` and `quadratic` are NaN without a learning rate (eta NaN). In float64; takes a
+ * is zero. Forward passes compute what derivatives hold fixed (batchrenorm) anew. `change` and `quadratic` are NaN without a learning rate (eta NaN). In float64; takes a
  * gradient, one product with H, and about ten forward passes. KS_MEMORY; fails as ks_gradient does.
  */
 ks_status ks_step_measure(const struct ks_problem *problem, double eta, struct ks_step *step);

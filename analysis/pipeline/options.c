@@ -203,7 +203,8 @@ const struct ks_key ks_analyze_keys[] = {
     {"count-above", KS_ROW_NUMBER(DBL_TRUE_MIN, DBL_MAX), NULL, OF_SPECTRUM(count_above), "X",
      "also count the eigenvalues of an absolute value above X (directions_above)"},
     {"learning-rate", KS_ROW_NUMBER(DBL_TRUE_MIN, DBL_MAX), NULL, OF_SPECTRUM(learning_rate), "ETA",
-     "the optimizer's learning rate, for sharpness_ratio and step_change (default: the checkpoint's)"},
+     "the optimizer's learning rate, for sharpness_ratio and step_change (default: the "
+     "checkpoint's)"},
     {"apply", KS_ROW_TEXT(), NULL, OF_OUTPUT(apply), "IN",
      "multiply the operator by the vectors in file IN"},
     {"eigenvectors", KS_ROW_COUNT(1, 10000), NULL, OF_OUTPUT(spectrum.eigenvectors), "K",

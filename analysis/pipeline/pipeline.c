@@ -176,7 +176,8 @@ ks_status ks_pipeline_statistics(struct ks_pipeline *p)
 
 ks_status ks_pipeline_measure_noise(struct ks_pipeline *p)
 {
-    const size_t n = p->problem.minibatches, held = p->options->order / 3 + 16; /* half of a basis */
+    const size_t n = p->problem.minibatches,
+                 held = p->options->order / 3 + 16; /* half of a basis */
     KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     const size_t before = ks_alloc_total();
     double *gram;
@@ -191,6 +192,13 @@ ks_status ks_pipeline_measure_noise(struct ks_pipeline *p)
     return KS_OK;
 }
 
+/* With the Hessian alone, since the step is the same with every operator. */
+static bool has_step(const struct ks_pipeline *p)
+{
+    return p->options->certificates && ks_step_exists(&p->problem) &&
+           p->problem.kind == ks_operator_kind_find("hessian");
+}
+
 ks_status ks_pipeline_measure_gradients(struct ks_pipeline *p)
 {
     const struct ks_problem *q = &p->problem;
@@ -199,7 +207,7 @@ ks_status ks_pipeline_measure_gradients(struct ks_pipeline *p)
     if (!p->has_gradients)
         return KS_OK;
     KS_TRY(ks_pipeline_measure_noise(p));
-    if (!q->kind->partial && ks_step_exists(q))
+    if (has_step(p))
         KS_TRY(ks_step_measure(q, ks_learning_rate(p), &p->step));
     if (q->layer < 0 && !q->arrays && ks_gradient_bounds_exist(q))
         KS_TRY(ks_gradient_bounds_measure(q, &p->bounds));
@@ -214,7 +222,7 @@ static void add_gradients(struct ks_pipeline *p)
     if (q->layer < 0 && !q->arrays)
         ks_gradient_bounds_add(&p->bounds, &p->spectrum->statistics);
     ks_gradient_noise_add(&p->noise, &p->spectrum->statistics);
-    if (q->kind->partial || !ks_step_exists(q))
+    if (!has_step(p))
         return;
     ks_statistic_add(p->spectrum, KS_STAT_STEP_CURVATURE, "", step->curvature);
     ks_statistic_add(p->spectrum, KS_STAT_STEP_CHANGE, "", step->change);

@@ -124,7 +124,7 @@ struct ks_layer_row {
     size_t dimension; /* dimension of its block, for all critics or for --critic      */
     size_t steps;     /* the fewest Lanczos steps of a probe                */
     struct ks_gradient_noise noise;
-    union {           /* statistics of the block's spectrum, NaN if absent */
+    union { /* statistics of the block's spectrum, NaN if absent */
         struct {
             double lambda_max, lambda_max_data_se, kappa_effective_bound, kurtosis, trace, trace_se;
             double
@@ -302,8 +302,8 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate);
 ks_status ks_pipeline_from_operator(struct ks_pipeline *p);
 /* The noise of the gradient: p->noise. */
 ks_status ks_pipeline_measure_noise(struct ks_pipeline *p);
-/* What gradients say, in float64: their noise, their bounds, and the loss along Adam's step. Nothing
- * for the published code. */
+/* What gradients say, in float64: their noise, their bounds, and the loss along Adam's step.
+ * Nothing for the published code. */
 ks_status ks_pipeline_measure_gradients(struct ks_pipeline *p);
 /* Adds the statistics to the spectrum. KS_MEMORY, KS_NUMBER. */
 ks_status ks_pipeline_statistics(struct ks_pipeline *p);

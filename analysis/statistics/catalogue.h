@@ -121,10 +121,10 @@ struct ks_statistic {
     enum ks_width tolerance;
     const char *lower, *upper; /* the columns that are the ends of its interval; NULL: none       */
     const char *words;         /* what it says, in a table of one spectrum; NULL: not in it       */
-    const char *unknown;       /* why there is no value; NULL: it is not resolved                  */
-    const char *of_spectra;    /* what the numbers of several spectra are; NULL: not in tables    */
-    const char *pooled;        /* what their IQM is, in the report; NULL: not in it               */
-    const char *definition;    /* Markdown for analysis/README.md; NULL: as the row before */
+    const char *unknown;    /* why there is no value; NULL: it is not resolved                  */
+    const char *of_spectra; /* what the numbers of several spectra are; NULL: not in tables    */
+    const char *pooled;     /* what their IQM is, in the report; NULL: not in it               */
+    const char *definition; /* Markdown for analysis/README.md; NULL: as the row before */
     const char *paper; /* where the XQC paper defines or bounds it; NULL: it does not         */
 
     /* Of statistics that are computed from single probes: */

@@ -98,8 +98,8 @@ static struct ks_interval find_square(const struct moments *m)
     return (struct ks_interval){fmax(lower, 0), fmax(upper, 0)};
 }
 
-/* The point above which the quotient of two independent chi^2 variables, each divided by its degrees
- * of freedom, lies with probability TAIL: the F distribution, by the beta distribution. */
+/* The point above which the quotient of two independent chi^2 variables, each divided by its
+ * degrees of freedom, lies with probability TAIL: the F distribution, by the beta distribution. */
 static double find_f_point(double above, double below)
 {
     const double x = ks_beta_upper_point(above / 2, below / 2, TAIL);
@@ -140,9 +140,12 @@ ks_status ks_gradient_noise_find(size_t n, double *gram, struct ks_gradient_nois
     static const struct ks_estimate unknown = {NAN, {NAN, NAN}};
     struct moments m = {0};
     KS_OWNED double *row = NULL;
+    double sum = 0;
 
     *noise = (struct ks_gradient_noise){unknown, unknown, unknown, unknown};
-    if (n < 2)
+    for (size_t i = 0; i < n; i++)
+        sum += gram[i * n + i];
+    if (n < 2 || !isfinite(sum * sum))
         return KS_OK;
     KS_TRY(ks_alloc(n, sizeof *row, &row));
     KS_TRY(find_moments(n, gram, row, &m));

@@ -22,18 +22,18 @@ struct ks_gradient_noise {
     struct ks_estimate square, variance, scale, share;
 };
 
-/* From gram [n, n], g_i'g_j, which is changed. With one minibatch all are NaN, and intervals are
- * not resolved below KS_GRADIENT_NOISE_LEAST.
+/* From gram [n, n], g_i'g_j, which is changed. With one minibatch, or if a number is not finite,
+ * all are NaN, and intervals are not resolved below KS_GRADIENT_NOISE_LEAST.
  *
  * The interval of |G|^2 is `square` within Student's quantile t times its standard error, from the
  * variance 4 G'Sigma G / N + 2 tr Sigma^2 / (N (N - 1)); tr Sigma^2 as in Bai and Saranadasa,
- * Statistica Sinica 6, 1996, (3.12). Two terms widen it where this is not enough: the second part of
- * the variance belongs to a sum of chi^2 variables, which reaches further up than a normal one; and
- * G'Sigma G is larger for the |G| at the upper end. tr Sigma has an interval on a logarithmic scale,
- * by the larger of two variances: the one that is found, and the one of a normal distribution. Its
- * upper end is at least by an F distribution, since the variance is known from n numbers only. How
- * often each misses is measured by tests/statistics/test_gradient_noise.c and said in analysis/README.md. KS_MEMORY,
- * KS_NUMBER. */
+ * Statistica Sinica 6, 1996, (3.12). Two terms widen it where this is not enough: the second part
+ * of the variance belongs to a sum of chi^2 variables, which reaches further up than a normal one;
+ * and G'Sigma G is larger for the |G| at the upper end. tr Sigma has an interval on a logarithmic
+ * scale, by the larger of two variances: the one that is found, and the one of a normal
+ * distribution. Its upper end is at least by an F distribution, since the variance is known from n
+ * numbers only. How often each misses is measured by tests/statistics/test_gradient_noise.c and
+ * said in analysis/README.md. KS_MEMORY, KS_NUMBER. */
 enum { KS_GRADIENT_NOISE_LEAST = 4 };
 ks_status ks_gradient_noise_find(size_t n, double *gram, struct ks_gradient_noise *noise);
 

@@ -154,6 +154,42 @@ static void find_steps(const struct ks_audit *a, struct ks_document *d)
     }
 }
 
+/* Along the direction that Adam takes. */
+static void find_adam_step(const struct ks_audit *a, struct ks_document *d)
+{
+    const double change = hessian(a, KS_STAT_STEP_CHANGE);
+    const double rate = ks_attribute_number(&a->spectrum[KS_AUDIT_HESSIAN]->attributes,
+                                            "sharpness_learning_rate");
+    const struct ks_interval critical = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
+                                                          KS_STAT_CRITICAL_SHARPNESS);
+    const struct ks_interval length = {2 / (critical.upper * rate), 2 / (critical.lower * rate)};
+    char text[KS_INTERVAL_TEXT];
+
+    if (isnan(change) || isnan(rate))
+        return;
+    ks_document_add(d, KS_BLOCK_ITEM,
+                    "Taken once more, Adam's last update would change the loss on these "
+                    "minibatches by %.3g.",
+                    change);
+    if (rate > 0 && !isnan(length.lower))
+        ks_document_more(d, " A step so many times as long would leave the loss as it is: %s.",
+                         ks_interval_text(length, KS_BRACKETS, text));
+}
+
+static void find_noise(const struct ks_audit *a, struct ks_document *d)
+{
+    const struct ks_interval scale = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
+                                                       KS_STAT_NOISE_SCALE);
+    char text[KS_INTERVAL_TEXT];
+
+    if (scale.lower > 0)
+        ks_document_add(d, KS_BLOCK_ITEM,
+                        "The gradient of one minibatch is noisy. If minibatches are independent "
+                        "draws, the mean over so many of them is as large as its noise (an "
+                        "interval that holds with 99%%): %s.",
+                        ks_interval_text(scale, KS_BRACKETS, text));
+}
+
 static void find_dead(const struct ks_audit *a, struct ks_document *d)
 {
     size_t dead = 0, units = 0;
@@ -202,6 +238,8 @@ void ks_audit_findings(const struct ks_audit *a, struct ks_document *d)
     find_residual(a, d);
     find_gradient(a, d);
     find_steps(a, d);
+    find_adam_step(a, d);
+    find_noise(a, d);
     find_dead(a, d);
     if (compared)
         find_references(a, d);

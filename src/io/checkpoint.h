@@ -71,7 +71,8 @@ struct ks_checkpoint {
  * was found. The caller frees the checkpoint with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
 /* Reads from an open file what the critic's loss and its operators depend on: /critic, /batch,
- * /optimizer, and the root attributes. The other groups are not read; their fields are NULL or 0. */
+ * /optimizer, and the root attributes. The other groups are not read; their fields are NULL or 0.
+ */
 ks_status ks_checkpoint_read_loss(const struct ks_h5 *h5, struct ks_checkpoint **checkpoint);
 /* Writes a file, which appears complete or not at all (file.h): datasets of float32 if `f32`,
  * else float64, chunked, shuffled, compressed, with Fletcher-32 checksums. */

@@ -89,6 +89,14 @@ const struct ks_plot ks_plots[KS_PLOTS] = {
      "intervals",
      {"kappa_gradient_90_lower"},
      "the standard analysis has no start = gradient"},
+    {"noise",
+     "Gradient noise over training",
+     "The number of minibatches over which the gradient has to be averaged until its noise is as "
+     "large as the gradient itself: 99% intervals (with several seeds as in those against the "
+     "return). The minibatches of an analysis are taken as independent draws.",
+     "intervals",
+     {"noise_scale_lower"},
+     "the analyses have no noise_scale (an older version made them)"},
     {"kappa_steps",
      "Kappa and the number of Lanczos steps",
      "What kappa and its lower bound would be after fewer Lanczos steps, at the last checkpoint "

@@ -40,7 +40,7 @@ const char *ks_column_name(size_t column)
  * median(l) <= median(x) <= median(u), and the median stays finite while fewer than half of the
  * runs have an unresolved end. */
 const enum ks_statistic_id ks_ranges[KS_RANGES] = {KS_STAT_DIRECTIONS_1E2, KS_STAT_KAPPA_Q99,
-                                                   KS_STAT_KAPPA_GRADIENT_90};
+                                                   KS_STAT_KAPPA_GRADIENT_90, KS_STAT_NOISE_SCALE};
 
 void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
                    struct ks_seed_range range[KS_RANGES])

@@ -40,7 +40,7 @@ const char *ks_column_name(size_t column);
 
 /* Statistics that are only known as intervals. In a row: at the last checkpoint that is aggregated.
  */
-enum { KS_RANGE_DIRECTIONS, KS_RANGE_Q99, KS_RANGE_GRADIENT, KS_RANGES };
+enum { KS_RANGE_DIRECTIONS, KS_RANGE_Q99, KS_RANGE_GRADIENT, KS_RANGE_NOISE, KS_RANGES };
 
 extern const enum ks_statistic_id ks_ranges[KS_RANGES];
 
@@ -69,7 +69,7 @@ struct ks_row {
     struct ks_seed_range range[KS_RANGES];
 };
 
-enum { KS_PLOTS = 17 };
+enum { KS_PLOTS = 18 };
 
 struct ks_summary_table {
     size_t n_rows; /* architectures */

@@ -310,7 +310,8 @@ const struct ks_table_file ks_table_files[] = {
      .all = fill_returns},
     {"summary", "architecture and analysis",
      LOOK ",analysis,runs,dropped,kappa~,kappa_lower_bound~,kappa_effective_bound~,lambda_max~,"
-          "kurtosis~,kappa_geometric~,return~,area~,directions_1e2%,kappa_q99%,kappa_gradient_90%",
+          "kurtosis~,kappa_geometric~,return~,area~,directions_1e2%,kappa_q99%,kappa_gradient_90%,"
+          "noise_scale%",
      "[below](#summarycsv)", .all = fill_summary},
     {"kappa_return", "architecture", KAPPA_RETURN,
      "[below](#kappa_returncsv-preconditioned_returncsv)", .all = ks_kappa_return_fill},
@@ -347,8 +348,8 @@ const struct ks_table_file ks_table_files[] = {
      LOOK ",analysis,layer,env_step,lambda_max~,kappa~,trace~", "means at the last checkpoint",
      .of_row = ks_layers_fill},
     {"intervals", "architecture and checkpoint",
-     LOOK ",env_step,directions_1e2%,kappa_q99%,kappa_gradient_90%", "as in `summary.csv`",
-     .of_row = ks_intervals_fill},
+     LOOK ",env_step,directions_1e2%,kappa_q99%,kappa_gradient_90%,noise_scale%",
+     "as in `summary.csv`", .of_row = ks_intervals_fill},
     {"sharpness", "analysis, architecture and checkpoint",
      LOOK ",analysis,operator,env_step,sharpness_ratio~,lambda_max~",
      "means, where the ratio is defined; not for analyses of one critic or layer",

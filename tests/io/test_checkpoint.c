@@ -197,11 +197,11 @@ TEST_CLEAN(test_loss_parts)
     assert_ok(ks_checkpoint_bytes(h5, &bytes));
     assert_ok(ks_checkpoint_read_loss(h5, &read));
     ks_h5_close(h5);
-    assert_null(read->adam_m);
     assert_null(read->actor.text);
     assert_null(read->target_critic.text);
     assert_int_equal(read->settings.n, 0);
     assert_int_equal(read->adam_step, written->adam_step);
+    assert_memory_equal(read->adam_m, written->adam_m, p * sizeof *read->adam_m);
     assert_memory_equal(read->adam_v, written->adam_v, p * sizeof *read->adam_v);
     assert_memory_equal(read->critic.w, written->critic.w, p * sizeof *read->critic.w);
     ks_checkpoint_free(read);

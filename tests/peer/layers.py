@@ -2,10 +2,12 @@
 
 For each critic: writes a checkpoint with random parameters and a vector, and compares the loss, its
 gradient, and products with the Hessian and the matrices of Gauss-Newton's form with those of PyTorch
-(double backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Fails
-if a kind that the analyzer knows is in none of the critics.
+(double backward). PyTorch's outputs, losses and norms of gradients are in the checkpoint as proofs. Then the
+statistics of the minibatches' gradients, and of the loss along Adam's step, from random moments. Fails if a
+kind that the analyzer knows is in none of the critics.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -14,13 +16,16 @@ import sys
 import h5py
 import numpy as np
 import torch
+from torch.nn.utils import vector_to_parameters
 
 from layers_torch import Critic
 
-MINIBATCHES, ROWS, LOSS_ROWS, INPUTS, ENSEMBLE = 2, 14, 10, 6, 2
+MINIBATCHES, ROWS, LOSS_ROWS, INPUTS, ENSEMBLE = 3, 14, 10, 6, 2
 BOUND = 1e-13  # relative to the norm of the vector; found: below 1e-15 times its cancellation
 
 OPERATORS = "hessian", "ggn", "ntk", "ntk-value", "fisher"
+
+ADAM, LEARNING_RATE = {"step": 7, "beta1": 0.8, "beta2": 0.98, "eps": 1e-3}, 0.01
 
 CRITICS = {
     "mlp": "dense 8\nrelu\ndense 8 bias=no\ntanh\ndense 1\nloss mse weight=0.5\n",
@@ -129,18 +134,26 @@ class Problem:
         if self.weighted:
             self.weight = torch.tensor(rng.choice([0, 0.5, 1, 2.5], tuple(self.weight.shape)))
         self.w = [[w for w in critic.w.values() if w.requires_grad] for critic in self.critics]
-        self.size = sum(a.numel() for w in self.w for a in w)
+        self.arrays = [a for w in self.w for a in w]
+        self.size = sum(a.numel() for a in self.arrays)
         self.v = torch.tensor(rng.standard_normal(self.size))
+        self.moments = torch.tensor(np.stack([rng.normal(size=self.size), rng.uniform(0.1, 2, self.size)]))
 
     def write(self, checkpoint, vector):
         with h5py.File(checkpoint, "w") as f:
             f.attrs.update(format="kappascope-checkpoint", version=2 if self.weighted else 1)
+            f.attrs["learning_rate"] = LEARNING_RATE
             if self.weighted:
                 f["batch/weight"] = self.weight.numpy()
             f.create_group("critic").attrs.update(arch=self.text, ensemble=ENSEMBLE)
             arrays = [{**critic.w, **critic.running} for critic in self.critics]
             for name in arrays[0]:
                 f[f"critic/{name}"] = np.stack([a[name].detach().numpy() for a in arrays])
+            f.create_group("optimizer").attrs.update(ADAM)
+            names = [name for name, w in self.critics[0].w.items() if w.requires_grad]
+            for moment, x in zip("mv", self.moments):
+                for name, *copies in zip(names, *self.split(x)):
+                    f[f"optimizer/{moment}/{name}"] = np.stack(copies)
             own = self.target.shape[2] > 1
             f["batch/target"] = (self.target if own else self.target[:, :, 0]).numpy()
             f["batch/input"] = self.input.numpy()
@@ -149,8 +162,13 @@ class Problem:
             f.attrs.update(format="kappascope-vector", version=1)
             f["vector"] = self.v[None].numpy()
 
-    def proofs(self):
-        """Outputs [N, B, E, K], losses [N], norms of gradients [N], which the analyzer compares."""
+    def split(self, x):
+        """For every critic: its part of a vector, as arrays like its parameters."""
+        rest = iter(x.split([a.numel() for a in self.arrays]))
+        return [[next(rest).view_as(a) for a in w] for w in self.w]
+
+    def forward(self):
+        """Of every minibatch: the critics' outputs; the loss."""
         outputs = [[c.outputs(x)[:LOSS_ROWS] for c in self.critics] for x in self.input]
         losses = [
             sum(
@@ -159,7 +177,12 @@ class Problem:
             )
             for fs, t, weight in zip(outputs, self.target, self.weight)
         ]
-        norms = [flat(grad(loss, [a for w in self.w for a in w])).norm().item() for loss in losses]
+        return outputs, losses
+
+    def proofs(self):
+        """Outputs [N, B, E, K], losses [N], norms of gradients [N], which the analyzer compares."""
+        outputs, losses = self.forward()
+        norms = [flat(grad(loss, self.arrays)).norm().item() for loss in losses]
         return (
             torch.stack([torch.stack(fs, 1) for fs in outputs]).detach().numpy(),
             [loss.item() for loss in losses],
@@ -168,12 +191,7 @@ class Problem:
 
     def parts(self):
         """For every critic and minibatch: its parameters, outputs, rows' losses, and its part of v."""
-        at = 0
-        for e, (critic, w) in enumerate(zip(self.critics, self.w)):
-            v = []
-            for a in w:
-                v.append(self.v[at : at + a.numel()].view_as(a))
-                at += a.numel()
+        for e, (critic, w, v) in enumerate(zip(self.critics, self.w, self.split(self.v))):
             for n in range(MINIBATCHES):
                 f = critic.outputs(self.input[n])[:LOSS_ROWS]
                 losses = self.weight[n] * critic.losses(
@@ -223,6 +241,47 @@ class Problem:
             sums[id(w)] = sums.get(id(w), 0) + mine
         return loss, *torch.cat([sums[id(w)] for w in self.w], dim=1).numpy()
 
+    def loss_at(self, step):
+        """The loss at the parameters minus a vector."""
+        here = flat(self.arrays)
+        vector_to_parameters(here - step, self.arrays)
+        loss = sum(self.forward()[1]).item() / MINIBATCHES
+        vector_to_parameters(here, self.arrays)
+        return loss
+
+    def deviations(self, found):
+        """Of the analyzer's statistics, each relative to the size of the terms that it is computed from."""
+        empty = {"infinite": np.inf, "unresolved": np.nan}
+        found = {k: empty[found[f"{k}_state"]] if x is None else x for k, x in found.items()}
+        losses, n, eta = self.forward()[1], MINIBATCHES, LEARNING_RATE
+        g = torch.stack([flat(grad(loss, self.arrays)) for loss in losses])
+        m, v = (x / (1 - ADAM[beta] ** ADAM["step"]) for beta, x in zip(("beta1", "beta2"), self.moments))
+        u = m / (v.sqrt() + ADAM["eps"])
+        bar = grad(sum(losses) / n, self.arrays, create_graph=True)
+        hu = flat(grad(bar, self.arrays, sum(self.split(u), [])))
+        size, slope, bend = g.square().sum() / n, g.mean(0) @ u, hu @ u
+        square = sum(g[i] @ g[j] for i in range(n) for j in range(n) if i != j) / (n * n - n)
+        variance, signal = size - square, square.clamp(min=0)
+        steep, bent = g.mean(0).norm() * u.norm(), hu.norm() * u.norm()
+        loss, there = self.loss_at(0 * u), self.loss_at(eta * u)
+        expected = {
+            "gradient_square": (square, size),
+            "gradient_variance": (variance, size),
+            "noise_scale": (variance / signal, (size / square) ** 2),
+            "signal_share": (signal / (signal + variance / n), 1),
+            "step_curvature": (bend / (u @ u), bent / (u @ u)),
+            "step_change": (there - loss, max(loss, there)),
+            "step_change_quadratic": (eta**2 / 2 * bend - eta * slope, eta * steep + eta**2 / 2 * bent),
+        }
+        errors = {k: float(found[k] != x and abs(found[k] - x) / scale) for k, (x, scale) in expected.items()}
+        lower, middle, upper = (found[f"critical_sharpness{end}"] for end in ("_lower", "", "_upper"))
+        good = np.isnan([lower, middle, upper]).all()
+        if slope > 0:  # downhill: every critic here has a critical length
+            good = lower < middle < upper <= 1.0201 * lower and (
+                self.loss_at(2 / upper * u) <= loss < self.loss_at(2 / lower * u)
+            )
+        return {**errors, "critical_sharpness": 0 if good else np.inf}
+
 
 def grad(outputs, inputs, along=None, **settings):
     """Derivatives; zeros where there are none."""
@@ -254,7 +313,8 @@ def compare(program, folder, name, text):
     problem.write(file["checkpoint"], file["v"])
 
     def analyze(*arguments):
-        subprocess.run([program, "--quiet", *arguments, file["checkpoint"]], check=True)
+        command = [program, "--quiet", *arguments, file["checkpoint"]]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
 
     analyze("--gradient", file["g"])
     for operator in OPERATORS:
@@ -267,6 +327,12 @@ def compare(program, folder, name, text):
     }
     for operator, vector in zip(OPERATORS, vectors[1:]):
         errors[operator] = deviation(read(file[operator])[0], vector)
+    for _ in range(2):  # downhill and uphill
+        statistics = json.loads(analyze("--json", "--order=2", "--precision=f64"))
+        for k, e in problem.deviations(statistics).items():
+            errors[k] = np.maximum(e, errors.get(k, 0))  # NaN, if one is
+        problem.moments[0].neg_()
+        problem.write(file["checkpoint"], file["v"])
     good = all(e <= BOUND for e in errors.values())
     print(
         f"{name:18} {problem.size:5} parameters ",

@@ -2,7 +2,8 @@
 # Usage: tests/peer/layers.sh [NAME...]
 #
 # Compares every kind of layer and loss that a description may have with PyTorch, in float64: loss, gradient,
-# and products with the Hessian, the Gauss-Newton matrix and its relatives of the critics in layers.py, or of those named.
+# products with the Hessian, the Gauss-Newton matrix and its relatives, the noise of the minibatches' gradients, and
+# the loss along Adam's step, of the critics in layers.py, or of those named.
 #
 # Environment: TORCH, a Python with PyTorch and h5py (default: the distribution's python3-torch and
 # python3-h5py, which are installed if missing); BUILD (default: build).

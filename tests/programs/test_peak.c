@@ -53,6 +53,7 @@ static void write_shape(const struct shape *s)
         for (size_t e = 0; e < s->sizes.ensemble; e++)
             ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters,
                            numbers(&rng, n));
+        c->adam_m = numbers(&rng, n);
         c->adam_v = numbers(&rng, n);
         for (size_t i = 0; i < n; i++)
             c->adam_v[i] *= c->adam_v[i];
@@ -129,6 +130,8 @@ TEST(test_peak)
         {"projected", "--order 6 --layers"},
         {"projected", "--order 6 --compat xqc"},
         {"small", "--order 60 --probes 2"},
+        {"small", "--order 60 --complement"},
+        {"wide", "--order 60 --complement"},
         {"wide", "--order 12 --eigenvectors 1 --tolerance 0.9 --output v.h5"},
         {"wide", "--order 20 --critic 0 --layer 2"},
     };

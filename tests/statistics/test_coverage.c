@@ -10,13 +10,15 @@
 #include "critics.h"
 #include "statements.h"
 
-enum { SEEDS = 40, FULL = 100, MEANS = 3, CONFIGURATIONS = 4 };
+enum { SEEDS = 40, FULL = 100, MEANS = 3, CONFIGURATIONS = 6 };
 
 static const struct {
     bool single, full; /* full: only with KS_COVERAGE=full */
     size_t order, probes;
-} configurations[CONFIGURATIONS] = {
-    {true, false, 36, 1}, {false, false, 34, 3}, {true, true, 40, 3}, {false, true, 30, 1}};
+    bool complement;
+} configurations[CONFIGURATIONS] = {{true, false, 36, 1, false}, {false, false, 34, 3, false},
+                                    {true, false, 18, 1, true},  {true, true, 40, 3, false},
+                                    {false, true, 30, 1, false}, {false, true, 36, 1, true}};
 
 /* Means over probes that have a standard error. */
 static const char *const means[MEANS] = {"trace", "trace_square", "kurtosis_spectral"};
@@ -72,6 +74,7 @@ static void cover(size_t k, struct tally *tally)
                                  .problem = full_problem(c),
                                  .single = configurations[i].single,
                                  .gradient = true,
+                                 .complement = configurations[i].complement,
                                  .order = configurations[i].order,
                                  .probes = configurations[i].probes,
                                  .seed = seed};

@@ -82,6 +82,7 @@ static void judge_checkpoint(const char *name, const struct ks_checkpoint *c, co
                                  .single = run % 2 == 1,
                                  .order = orders[i],
                                  .probes = run < 2 ? 1 : 3,
+                                 .complement = run == 1,
                                  .gradient = true,
                                  .seed = run};
 

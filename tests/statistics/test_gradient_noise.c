@@ -70,6 +70,9 @@ TEST(test_limits)
 
     assert_true(isnan(noise.square.value) && isnan(noise.variance.value) &&
                 isnan(noise.scale.value) && isnan(noise.share.in.upper));
+    for (size_t i = 0; i < 36; i++) /* its square is not finite */
+        gram[i] = 1e200;
+    assert_true(isnan(find(6, gram).square.value));
     for (size_t i = 0; i < 36; i++) /* no noise */
         gram[i] = 3;
     noise = find(6, gram);
@@ -214,8 +217,8 @@ TEST(test_trained_critics)
 
     print_heading();
     for (size_t k = 0; k < TRAINED; k++) {
-        struct ks_checkpoint *c =
-            keep_checkpoint(draw_minibatches(keep_checkpoint(train_critic(k)), ALL, 5));
+        struct ks_checkpoint *c = keep_checkpoint(
+            draw_minibatches(keep_checkpoint(train_critic(k)), ALL, 5));
         struct ks_problem q = full_problem(c);
         struct ks_gradient_noise all;
         struct ks_selection *selection;

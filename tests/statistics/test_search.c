@@ -243,6 +243,7 @@ static struct analysis draw_analysis(const struct ks_checkpoint *c, bool project
     if (chance(0.15))
         o.problem.layer = random_layer(c->critic.arch);
     o.single_basis = o.single && chance(0.2);
+    o.complement = o.probes == 1 && chance(0.4);
     return o;
 }
 
@@ -281,16 +282,16 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
     all->runs_missed += missed > 0;
     if (missed > 0 && verbose)
         printf(
-            "%zu: %zu false:%s\n  %s %s%s%s n=%zu order=%zu probes=%zu seed=%llu "
+            "%zu: %zu false:%s\n  %s %s%s%s%s n=%zu order=%zu probes=%zu seed=%llu "
             "critic=%d layer=%d eval=%d decay=%.2g scale=%.2g | abs_max %.6g h/abs_max %.2g error "
             "%.2g | in "
             "%zu rows %zu/%zu N %zu E %zu offset %.2g input %.2g weight %.2g target %.2g%s%s%s%s%s"
             "\n%s",
             number, missed, tally.miss, o->kind->name, o->single ? "f32" : "f64",
-            o->single_basis ? " basis32" : "", o->exact ? " exact" : "", truth.n, o->order,
-            o->probes, (unsigned long long)o->seed, q->critic, q->layer, q->evaluation,
-            q->weight_decay, q->scale, truth.abs_max,
-            ks_statistic(o->spectrum, "noise_floor") / 2 / truth.abs_max,
+            o->single_basis ? " basis32" : "", o->exact ? " exact" : "",
+            o->complement ? " complement" : "", truth.n, o->order, o->probes,
+            (unsigned long long)o->seed, q->critic, q->layer, q->evaluation, q->weight_decay,
+            q->scale, truth.abs_max, ks_statistic(o->spectrum, "noise_floor") / 2 / truth.abs_max,
             truth.float32 / truth.abs_max, t->in, t->loss_rows, t->rows, t->minibatches,
             t->ensemble, t->offset, t->input_scale, t->weight_scale, t->target_scale,
             t->dead ? " dead" : "", t->copied ? " copied" : "", t->constant ? " constant" : "",

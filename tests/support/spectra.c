@@ -152,6 +152,8 @@ static ks_status slq_probe(const struct ks_operator *a, const struct slq *slq, s
 {
     if (probe < slq->probes)
         ks_lanczos_start(l, slq->seed, probe);
+    else if (slq->complement && probe == slq->probes)
+        ks_lanczos_start_beside(l, slq->seed);
     else
         KS_TRY(ks_lanczos_start_at(l, slq->gradient));
     while (l->steps < l->order && !l->exhausted)
@@ -165,8 +167,10 @@ ks_status slq_run(const struct ks_operator *a, const struct slq *slq, struct ks_
     ks_status status = KS_OK;
 
     s->gradient = slq->gradient != NULL;
-    KS_GO(ks_slq_room(s, slq->probes + s->gradient, slq->order));
-    KS_GO(ks_lanczos_new(a, slq->order, slq->basis_f32, &l));
+    s->complement = slq->complement;
+    KS_GO(ks_slq_room(s, slq->probes + s->complement + s->gradient, slq->order));
+    KS_GO((s->complement ? ks_lanczos_new_for_two : ks_lanczos_new)(a, slq->order, slq->basis_f32,
+                                                                    &l));
     l->products_f32 = slq->products_f32;
     l->published = slq->published;
     for (size_t probe = 0; probe < s->probes; probe++) {

@@ -60,7 +60,8 @@ struct slq {
     size_t order, probes;
     uint64_t seed;
     bool basis_f32, products_f32, published; /* as in struct ks_lanczos */
-    const double *gradient;                  /* the start vector of one more probe; NULL: none */
+    bool complement;        /* one more, in the complement of the first and only random one   */
+    const double *gradient; /* the start vector of one more probe; NULL: none */
     /* Called after each probe with a random start vector; may be NULL. */
     ks_status (*on_finished)(void *context, const struct ks_lanczos *lanczos);
     void *context;

@@ -325,6 +325,7 @@ static ks_status analysis_spectrum(struct analysis *o, const struct ks_operator 
                       .seed = o->seed,
                       .basis_f32 = o->single_basis,
                       .products_f32 = o->single,
+                      .complement = o->complement && o->order < a->n,
                       .on_finished = analysis_finished,
                       .context = o};
     const struct ks_problem *problem = &o->problem;

@@ -107,6 +107,7 @@ struct analysis {
     struct ks_problem problem;
     bool single, single_basis; /* products, Lanczos vectors in float32 */
     bool exact, gradient;      /* --exact; --start gradient */
+    bool complement;           /* --complement, with one probe */
     size_t order, probes;
     uint64_t seed;
     /* The results; analysis_clear frees them. */
