@@ -108,9 +108,11 @@ static void find_gradient(const struct ks_primal *primal, size_t i, const struct
     const struct ks_problem *q = primal->problem;
     const struct ks_networks *critics = &q->checkpoint->critic;
     const size_t first = ks_primal_first_critic(q), n = critics->arch->parameters;
+    const size_t end = first + ks_primal_critics(q);
+    const double decay = q->omits_decay ? 0 : q->weight_decay;
     const double all = (double)ks_problem_minibatches(q);
 
-    for (size_t e = first; e < first + ks_primal_critics(q); e++) {
+    for (size_t e = first; e < end; e++) {
         memset(w->folded, 0, primal->fold->arch->parameters * sizeof *w->folded);
         for (size_t k = 0; k < primal->microbatches; k++)
             ks_primal_compute(primal, e, ks_microbatch(primal, i * primal->microbatches + k),
@@ -119,8 +121,8 @@ static void find_gradient(const struct ks_primal *primal, size_t i, const struct
                                                                 .bar_dot = w->folded,
                                                                 .out = w->all + e * n});
     }
-    for (size_t k = 0; k < q->selection->of; k++)
-        w->all[k] = q->scale * (all * primal->unit * w->all[k] + q->weight_decay * critics->w[k]);
+    for (size_t k = first * n; k < end * n; k++) /* other critics' are 0 */
+        w->all[k] = q->scale * (all * primal->unit * w->all[k] + decay * critics->w[k]);
     ks_gradient_coordinates(q, w->all, out);
 }
 

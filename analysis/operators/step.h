@@ -23,10 +23,12 @@ struct ks_step {
  * which L is again what it was: L(theta - eta u) <= L(theta) at one end of `in`, and more at the
  * other, at most 2% away (critical sharpness, arXiv 2601.16979: on a quadratic, and along the
  * gradient, 2/eta_c is g'Hg / g'g). It is searched upwards or downwards in factors of two from the
- * length at which the quadratic is again 0, so there may be a shorter one. `critical` and `in` are
- * NaN if the loss rises along the step at once, or if it does not rise again; curvature, too, if u
- * is zero. Forward passes compute what derivatives hold fixed (batchrenorm) anew. `change` and `quadratic` are NaN without a learning rate (eta NaN). In float64; takes a
- * gradient, one product with H, and about ten forward passes. KS_MEMORY; fails as ks_gradient does.
+ * length at which the quadratic is again 0 (|theta| / |u| if it bends down), so there may be a
+ * shorter one. `critical` and `in` are NaN if the loss rises along the step at once, or if it does
+ * not rise again; curvature, too, if u is zero. Forward passes compute what derivatives hold fixed
+ * (batchrenorm) anew. `change` and `quadratic` are NaN without a learning rate (eta NaN). In
+ * float64; takes a gradient, one product with H, and ten forward passes or more. KS_MEMORY; fails
+ * as ks_gradient does.
  */
 ks_status ks_step_measure(const struct ks_problem *problem, double eta, struct ks_step *step);
 

@@ -173,9 +173,18 @@ static void list_settings(const struct ks_spectrum_options *o, struct ks_attribu
     ks_attribute_add_integer(list, "critic", o->critic);
 }
 
+/* NAME_state; all rows have the same columns. */
+static void add_state(struct ks_attributes *list, const char *name, double value)
+{
+    char state[KS_ATTRIBUTE_NAME + sizeof "_state"];
+
+    snprintf(state, sizeof state, "%s_state", name);
+    ks_attribute_add_string(list, state, ks_listing_state(value));
+}
+
 static void list_row(const struct ks_layer_row *row, bool json, struct ks_attributes *list)
 {
-    char state[64];
+    struct ks_attributes noise = {0};
 
     ks_attribute_add_integer(list, "layer", (int64_t)row->number);
     ks_attribute_add_string(list, "kind", row->kind);
@@ -183,10 +192,15 @@ static void list_row(const struct ks_layer_row *row, bool json, struct ks_attrib
     ks_attribute_add_integer(list, "steps", (int64_t)row->steps);
     for (size_t k = 0; k < KS_LAYER_STATISTICS; k++)
         ks_attribute_add_number(list, name_of(k), row->statistic[k]);
-    ks_gradient_noise_add(&row->noise, list);
-    snprintf(state, sizeof state, "%s_state", name_of(BOUND));
     if (json)
-        ks_attribute_add_string(list, state, ks_listing_state(row->kappa_effective_bound));
+        add_state(list, name_of(BOUND), row->kappa_effective_bound);
+    ks_gradient_noise_add(&row->noise, &noise);
+    for (size_t i = 0; i < noise.n; i++) {
+        ks_attribute_add_number(list, noise.list[i].name, noise.list[i].number);
+        if (json)
+            add_state(list, noise.list[i].name, noise.list[i].number);
+    }
+    ks_attributes_clear(&noise);
 }
 
 ks_status ks_layers_list(struct ks_listing *r, const struct ks_pipeline *p)

@@ -1,8 +1,10 @@
 #include "statistics/gradient_noise.h"
 
+#include <float.h>
 #include <math.h>
+#include <string.h>
 
-#include <lapacke.h>
+#include <cblas.h>
 
 #include "core/memory.h"
 #include "statistics/beta_distribution.h"
@@ -16,17 +18,17 @@ static const double TAIL = 0.0025;
  * variables reaches so far. */
 static const double CHI_SQUARE_POINT = 5.757; /* (9.141 - 1) / sqrt(2) */
 
-/* What the matrix of scalar products says. */
+/* What the matrix of scalar products says, in units of its largest entry. */
 struct moments {
     double n;
-    double square, variance; /* as in noise.h                                        */
-    double along;            /* G'Sigma G + tr Sigma^2 / (n - 1)                     */
+    double square, variance; /* as in gradient_noise.h                               */
+    double along;            /* G'Sigma G + tr Sigma^2 / (n - 2)                     */
     double squares;          /* tr Sigma^2                                           */
-    double largest;          /* the largest eigenvalue of Sigma, or a little more    */
+    double largest;          /* about the largest eigenvalue of Sigma                */
     double scatter;          /* the variance of |g_i - G|^2                          */
 };
 
-/* The mean of the first n entries of a row of doubles, and their variance with divisor n - 1. */
+/* The mean of n numbers, and their variance with divisor n - 1. */
 static double find_mean(size_t n, const double *x, double *variance)
 {
     double mean = 0;
@@ -55,47 +57,68 @@ static void centre(size_t n, double *gram, double *row)
             gram[i * n + j] += all - row[i] - row[j];
 }
 
-/* row [n] is scratch. */
-static ks_status find_moments(size_t n, double *gram, double *row, struct moments *m)
+/* At most the largest absolute eigenvalue of a symmetric matrix [n, n], and close to it, by power
+ * iterations from its longest row. v [2, n] is scratch. */
+static double find_largest(size_t n, const double *matrix, double *v)
 {
-    const double count = (double)n, freedom = count - 1;
-    double all = 0, squares = 0;
-    lapack_int info;
+    enum { ITERATIONS = 30 };
+    const int size = (int)n;
+    double *image = v + n, length = 0;
 
-    m->n = count;
+    memset(v, 0, n * sizeof *v);
     for (size_t i = 0; i < n; i++) {
-        row[i] = 0;
-        for (size_t j = 0; j < n; j++)
-            row[i] += j == i ? 0 : gram[i * n + j] / freedom;
+        const double norm = cblas_dnrm2(size, matrix + i * n, 1);
+
+        if (norm > length) {
+            length = norm;
+            memcpy(v, matrix + i * n, n * sizeof *v);
+        }
     }
-    m->square = find_mean(n, row, &m->along);
-    centre(n, gram, row);
+    for (size_t k = 0; k < ITERATIONS && length > 0; k++) {
+        cblas_dscal(size, 1 / length, v, 1);
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, size, size, 1, matrix, size, v, 1, 0, image, 1);
+        length = cblas_dnrm2(size, image, 1);
+        memcpy(v, image, n * sizeof *v);
+    }
+    return length;
+}
+
+/* work [2, n] is scratch. */
+static struct moments find_moments(size_t n, double *gram, double *work)
+{
+    const double freedom = (double)n - 1;
+    struct moments m = {.n = (double)n};
+    double all = 0, squares = 0;
+
     for (size_t i = 0; i < n; i++) {
-        row[i] = gram[i * n + i] * count / freedom;
+        work[i] = 0;
+        for (size_t j = 0; j < n; j++)
+            work[i] += j == i ? 0 : gram[i * n + j] / freedom;
+    }
+    /* E of the variance of these means is ((n-2)/(n-1))^2 (G'Sigma G + tr Sigma^2 / (n - 2)). */
+    m.square = find_mean(n, work, &m.along);
+    m.along *= pow(freedom / (freedom - 1), 2);
+    centre(n, gram, work);
+    for (size_t i = 0; i < n; i++) {
+        work[i] = gram[i * n + i] * m.n / freedom;
         all += gram[i * n + i];
         for (size_t j = 0; j < n; j++)
             squares += gram[i * n + j] * gram[i * n + j];
-        gram[i * n + i] = 0;
+        gram[i * n + i] = 0; /* which would add tr Sigma / (n - 1) to the largest eigenvalue */
     }
-    m->variance = find_mean(n, row, &m->scatter);
-    m->squares = (squares - all * all / freedom) / ((count + 1) * (count - 2));
-    m->squares = fmax(m->squares, 0);
-    info = LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'N', 'U', (lapack_int)n, gram, (lapack_int)n, row);
-    if (info != 0)
-        return ks_fail(KS_NUMBER, "LAPACK's dsyevd returned %d for the gradients' covariance",
-                       (int)info);
-    m->largest = fmax(row[n - 1], 0) / freedom;
-    return KS_OK;
+    m.variance = fmax(find_mean(n, work, &m.scatter), 0);
+    m.squares = fmax((squares - all * all / freedom) / ((m.n + 1) * (m.n - 2)), 0);
+    m.largest = find_largest(n, gram, work) / freedom;
+    return m;
 }
 
 static struct ks_interval find_square(const struct moments *m)
 {
     const double t = ks_student_point(m->n - 1, TAIL), wide = fmax(t, CHI_SQUARE_POINT);
     const double linear = 4 * m->along / m->n, rest = 2 * m->squares / (m->n * (m->n - 1));
-    const double lower = m->square - sqrt(t * t * linear + wide * wide * rest);
-    const double upper = m->square + t * sqrt(linear + rest) + t * t * m->largest / m->n;
 
-    return (struct ks_interval){fmax(lower, 0), fmax(upper, 0)};
+    return (struct ks_interval){m->square - sqrt(t * t * linear + wide * wide * rest),
+                                m->square + t * sqrt(linear + rest) + t * t * m->largest / m->n};
 }
 
 /* The point above which the quotient of two independent chi^2 variables, each divided by its
@@ -113,7 +136,7 @@ static struct ks_interval find_variance(const struct moments *m)
     const double by = exp(ks_student_point(m->n - 1, TAIL) * sqrt(error) / m->variance);
     const double freedom = fmax(2 * m->variance * m->variance / error, 1);
 
-    if (!(error > 0))
+    if (!(error > 0 && m->variance > 0))
         return (struct ks_interval){m->variance, m->variance};
     return (struct ks_interval){m->variance / by,
                                 m->variance * fmax(by, find_f_point(4 * (m->n - 1), freedom))};
@@ -127,7 +150,7 @@ static void find_quotients(double n, struct ks_gradient_noise *x)
 
     x->scale.value = x->variance.value / signal; /* NaN if both are 0 */
     x->share.value = signal / (signal + x->variance.value / n);
-    if (n < KS_GRADIENT_NOISE_LEAST)
+    if (n < KS_GRADIENT_NOISE_LEAST || !(square.upper > 0))
         return;
     x->scale.in.lower = variance.lower / square.upper;
     x->scale.in.upper = square.lower > 0 ? variance.upper / square.lower : NAN;
@@ -135,25 +158,35 @@ static void find_quotients(double n, struct ks_gradient_noise *x)
     x->share.in.upper = 1 / (1 + x->scale.in.lower / n);
 }
 
+/* The interval in the units of the gradients, widened by rounding, and without negative numbers. */
+static struct ks_interval convert(struct ks_interval in, double unit, double rounding)
+{
+    return (struct ks_interval){unit * fmax(in.lower - rounding, 0),
+                                unit * fmax(in.upper + rounding, 0)};
+}
+
 ks_status ks_gradient_noise_find(size_t n, double *gram, struct ks_gradient_noise *noise)
 {
     static const struct ks_estimate unknown = {NAN, {NAN, NAN}};
-    struct moments m = {0};
-    KS_OWNED double *row = NULL;
-    double sum = 0;
+    const double rounding = 4 * (double)n * DBL_EPSILON;
+    struct moments m;
+    KS_OWNED double *work = NULL;
+    double unit = 0;
 
     *noise = (struct ks_gradient_noise){unknown, unknown, unknown, unknown};
     for (size_t i = 0; i < n; i++)
-        sum += gram[i * n + i];
-    if (n < 2 || !isfinite(sum * sum))
+        unit = fmax(unit, gram[i * n + i]) + 0 * gram[i * n + i];
+    if (n < 2 || !isfinite(unit))
         return KS_OK;
-    KS_TRY(ks_alloc(n, sizeof *row, &row));
-    KS_TRY(find_moments(n, gram, row, &m));
-    noise->square.value = m.square;
-    noise->variance.value = m.variance;
+    KS_TRY(ks_alloc(2 * n, sizeof *work, &work));
+    for (size_t i = 0; i < n * n && unit > 0; i++)
+        gram[i] /= unit;
+    m = find_moments(n, gram, work);
+    noise->square.value = unit * m.square;
+    noise->variance.value = unit * m.variance;
     if (n >= KS_GRADIENT_NOISE_LEAST) {
-        noise->square.in = find_square(&m);
-        noise->variance.in = find_variance(&m);
+        noise->square.in = convert(find_square(&m), unit, rounding);
+        noise->variance.in = convert(find_variance(&m), unit, rounding);
     }
     find_quotients(m.n, noise);
     return KS_OK;

@@ -33,7 +33,7 @@ struct ks_gradient_noise {
  * scale, by the larger of two variances: the one that is found, and the one of a normal
  * distribution. Its upper end is at least by an F distribution, since the variance is known from n
  * numbers only. How often each misses is measured by tests/statistics/test_gradient_noise.c and
- * said in analysis/README.md. KS_MEMORY, KS_NUMBER. */
+ * said in analysis/README.md. KS_MEMORY. */
 enum { KS_GRADIENT_NOISE_LEAST = 4 };
 ks_status ks_gradient_noise_find(size_t n, double *gram, struct ks_gradient_noise *noise);
 

@@ -12,7 +12,9 @@
 /* A change by at most this factor counts as small: a judgement. */
 static const double SMALL = 1.25;
 
-enum { COMPARED = 1 + KS_RANGES };
+/* Of half of the minibatches without the noise of the gradient, which is about the distribution
+ * that all of them come from. */
+enum { COMPARED = 1 + KS_RANGES, HALVED = 1 + KS_RANGE_NOISE };
 
 /* What is compared: the largest absolute eigenvalue, then the statistics that are ranges in the
  * tables of a study. */
@@ -28,14 +30,14 @@ static struct ks_interval ratio_of(const struct ks_spectrum *first,
     return ks_interval_ratio(compared(second, i), compared(first, i));
 }
 
-/* Adds a row for each, with what `judge` says of the ratio; and kappa_effective_bound, which has
- * none. */
-static void add_ratios(const struct ks_spectrum *first, const struct ks_spectrum *second,
+/* Adds a row for each of the first n, with what `judge` says of the ratio; and
+ * kappa_effective_bound, which has none. */
+static void add_ratios(size_t n, const struct ks_spectrum *first, const struct ks_spectrum *second,
                        const char *(*judge)(struct ks_interval ratio), struct ks_document *d)
 {
     const enum ks_statistic_id bound = KS_STAT_KAPPA_EFFECTIVE_BOUND;
 
-    for (size_t i = 0; i < COMPARED; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct ks_interval ratio = ratio_of(first, second, i);
 
         ks_document_cells(
@@ -84,8 +86,8 @@ void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
     ks_document_columns(
         d, "", "statistic<, verdict<, all minibatches, the first %zu of %zu, their ratio to all",
         minibatches / 2, minibatches);
-    add_ratios(all, half, judge_half, d);
-    for (size_t i = 0; i < COMPARED; i++) {
+    add_ratios(HALVED, all, half, judge_half, d);
+    for (size_t i = 0; i < HALVED; i++) {
         large += is_large(ratio_of(all, half, i));
         small += is_small(ratio_of(all, half, i));
     }
@@ -93,7 +95,7 @@ void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
                     "With the first %zu of the %zu minibatches, %zu of %d statistics change by "
                     "more than a factor of %g and %zu by less; for the others the intervals do "
                     "not decide. %s",
-                    minibatches / 2, minibatches, large, COMPARED, SMALL, small,
+                    minibatches / 2, minibatches, large, HALVED, SMALL, small,
                     large > 0 ? "So the statistics depend on the choice of minibatches: analyze "
                                 "more of them."
                               : "This does not show that more minibatches would change nothing.");
@@ -123,5 +125,5 @@ void ks_audit_compare(const struct ks_audit *a, const struct ks_audit *b, struct
                         : "The random start vectors differ, because the numbers of parameters "
                           "do.");
     ks_document_columns(d, "", "statistic<, verdict<, there, here, here / there");
-    add_ratios(there, here, judge_other, d);
+    add_ratios(COMPARED, there, here, judge_other, d);
 }

@@ -184,9 +184,11 @@ static void find_noise(const struct ks_audit *a, struct ks_document *d)
 
     if (scale.lower > 0)
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "The gradient of one minibatch is noisy. If minibatches are independent "
-                        "draws, the mean over so many of them is as large as its noise (an "
-                        "interval that holds with 99%%): %s.",
+                        "%sIf minibatches are independent draws, the mean gradient of so many of "
+                        "them is as large as its noise (an interval that holds with 99%%): %s.",
+                        scale.lower >= 1  ? "The gradient of one minibatch is mostly noise. "
+                        : scale.upper < 1 ? "The gradient of one minibatch is mostly signal. "
+                                          : "",
                         ks_interval_text(scale, KS_BRACKETS, text));
 }
 

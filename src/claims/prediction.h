@@ -21,7 +21,7 @@ struct ks_prediction_row {
     double partial, p, p_family; /* NaN, as `with`: not resolved */
 };
 
-enum { KS_PREDICTORS = 28 };
+enum { KS_PREDICTORS = 27 };
 struct ks_prediction {
     struct ks_explained factors; /* by the factors alone */
     size_t n;                    /* 0: the study lacks what is needed */

@@ -22,7 +22,7 @@ def rows(strength):
             for step in duel.STEPS:
                 for analysis in (*duel.PUBLISHED, "standard", "ggn", "residual", "preconditioned"):
                     returned = y * (1 if step == duel.LAST else 0.5) + 0.02 * rng.standard_normal()
-                    row = {"architecture": architecture, "seed": seed, "env_step": step, "analysis": analysis}
+                    row = {"env": "dog-trot", "architecture": architecture, "seed": seed, "env_step": step, "analysis": analysis}
                     row["return_mean"] = 10**returned if analysis == "standard" else "-"
                     for name, _, columns in duel.CANDIDATES:
                         x = rng.standard_normal() - (strength * hidden if name == "noise" else 0)
@@ -55,6 +55,11 @@ class TestDuel(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "expected returns above 0"):
             self.judged(10, lambda row: row | {"return_mean": "-"})
 
+    def test_another_study(self):
+        for change in ({"seed": 1}, {"env": "dog-run"}):
+            with self.assertRaisesRegex(SystemExit, "expected dog-trot with seeds 4, 5, 6"):
+                self.judged(10, lambda row, change=change: row | change)
+
     def test_level(self):
         """Without any relation a candidate is found in at most 5% of all studies, at whatever factors."""
         rng, hits = np.random.default_rng(5), 0
@@ -75,7 +80,7 @@ class TestDuel(unittest.TestCase):
         self.assertAlmostEqual(duel.left_out(columns, y), 1 - errors / means)
 
     def test_holm(self):
-        np.testing.assert_allclose(duel.holm(np.array([0.01, 0.04, np.nan, 0.03])), [0.03, 0.06, np.nan, 0.06])
+        np.testing.assert_allclose(duel.holm(np.array([0.01, 0.04, np.nan, 0.03])), [0.04, 0.09, np.nan, 0.09])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 
 ARCHITECTURES = [f"{n}{w}+{loss}" for n in ("bn", "ln", "dense") for w in ("+wn", "") for loss in ("ce", "mse")]
 FACTORS = np.array([[1, "bn" in a, "ln" in a, "wn" in a, "ce" in a] for a in ARCHITECTURES], float)
+TASK, SEEDS = "dog-trot", (4, 5, 6)
 STEPS, EARLY, LAST = (25000, 50000, 75000, 100000), 50000, 100000
 PUBLISHED = ("xqc", "xqc1", "xqc2", "xqc3", "xqc4")
 # name, sign, and the columns whose log10 are averaged: (analysis, column)
@@ -35,8 +36,9 @@ class Table:
         self.value = {}
         for row in rows:
             key = row["architecture"], int(row["seed"]), int(row["env_step"]), row["analysis"]
+            if row["env"] != TASK or key[1] not in SEEDS:
+                sys.exit(f"duel.py: expected {TASK} with seeds 4, 5, 6, found {row['env']} with seed {key[1]}")
             self.value[key] = row
-        self.seeds = sorted({key[1] for key in self.value})
 
     def log(self, architecture, seed, step, analysis, column):
         text = self.value.get((architecture, seed, step, analysis), {}).get(column, "")
@@ -47,7 +49,7 @@ class Table:
         """[12]; NaN where a value is missing."""
         return np.array(
             [
-                np.mean([self.log(a, seed, step, *of) for seed in self.seeds for step in steps for of in columns])
+                np.mean([self.log(a, seed, step, *of) for seed in SEEDS for step in steps for of in columns])
                 for a in ARCHITECTURES
             ]
         )
@@ -70,10 +72,11 @@ def left_out(columns, y):
 
 
 def holm(p):
+    """A candidate without a value counts as one that was tried."""
     adjusted, largest = np.full(len(p), np.nan), 0.0
     order = [i for i in np.argsort(p) if np.isfinite(p[i])]
     for rank, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * p[i]))
+        largest = max(largest, min(1.0, (len(p) - rank) * p[i]))
         adjusted[i] = largest
     return adjusted
 
