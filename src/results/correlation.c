@@ -276,6 +276,10 @@ static const struct ks_statistic_column statistics[] = {
     {KS_STAT_DIRECTIONS_1E2, KS_UPPER_END},
     {KS_STAT_LAMBDA_MAX, KS_ITSELF},
     {KS_STAT_KURTOSIS, KS_ITSELF},
+    {KS_STAT_NOISE_SCALE, KS_LOWER_END},
+    {KS_STAT_NOISE_SCALE, KS_UPPER_END},
+    {KS_STAT_STEP_CURVATURE, KS_ITSELF},
+    {KS_STAT_CRITICAL_SHARPNESS, KS_ITSELF},
 };
 enum { STATISTICS = sizeof statistics / sizeof *statistics };
 
