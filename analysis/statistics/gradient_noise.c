@@ -161,8 +161,9 @@ static void find_quotients(double n, struct ks_gradient_noise *x)
 /* The interval in the units of the gradients, widened by rounding, and without negative numbers. */
 static struct ks_interval convert(struct ks_interval in, double unit, double rounding)
 {
-    return (struct ks_interval){unit * fmax(in.lower - rounding, 0),
-                                unit * fmax(in.upper + rounding, 0)};
+    const double lower = fmax(in.lower - rounding, 0), upper = fmax(in.upper + rounding, 0);
+
+    return (struct ks_interval){unit * lower, unit * upper};
 }
 
 ks_status ks_gradient_noise_find(size_t n, double *gram, struct ks_gradient_noise *noise)
