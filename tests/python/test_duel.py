@@ -22,7 +22,8 @@ def rows(strength):
             for step in duel.STEPS:
                 for analysis in (*duel.PUBLISHED, "standard", "ggn", "residual", "preconditioned"):
                     returned = y * (1 if step == duel.LAST else 0.5) + 0.02 * rng.standard_normal()
-                    row = {"env": "dog-trot", "architecture": architecture, "seed": seed, "env_step": step, "analysis": analysis}
+                    row = {"env": "dog-trot", "architecture": architecture, "seed": seed, "env_step": step}
+                    row["analysis"] = analysis
                     row["return_mean"] = 10**returned if analysis == "standard" else "-"
                     for name, _, columns in duel.CANDIDATES:
                         x = rng.standard_normal() - (strength * hidden if name == "noise" else 0)
@@ -80,7 +81,8 @@ class TestDuel(unittest.TestCase):
         self.assertAlmostEqual(duel.left_out(columns, y), 1 - errors / means)
 
     def test_holm(self):
-        np.testing.assert_allclose(duel.holm(np.array([0.01, 0.04, np.nan, 0.03])), [0.04, 0.09, np.nan, 0.09])
+        adjusted = duel.holm(np.array([0.01, 0.04, np.nan, 0.03]))
+        np.testing.assert_allclose(adjusted, [0.04, 0.09, np.nan, 0.09])
 
 
 if __name__ == "__main__":
