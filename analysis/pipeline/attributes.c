@@ -227,6 +227,7 @@ size_t ks_products_spent(const struct ks_pipeline *p)
 static void print_tolerance(const struct ks_pipeline *p, const struct ks_tolerance *t, FILE *out)
 {
     const struct ks_spectrum_options *o = p->options;
+    const size_t most = o->probes + o->complement;
     const double width = ks_tolerance_width(t, p->spectrum);
     const double error = ks_tolerance_data_error(t, p->spectrum);
 
@@ -241,9 +242,11 @@ static void print_tolerance(const struct ks_pipeline *p, const struct ks_toleran
     else if (t->statistic == KS_STAT_TRACE && p->trace.rounds > 0)
         fprintf(out, "not reached: the limit is %zu vectors for each minibatch", p->trace.rounds);
     else
-        fprintf(out, "not reached: the limit is %zu probe%s of %zu steps%s", o->probes,
-                o->probes == 1 ? "" : "s", o->order,
-                ks_spectrum_random(p->spectrum) == o->probes ? "" : ", expected not to be enough");
+        fprintf(out, "not reached: the limit is %zu probe%s of %zu steps%s", most,
+                most == 1 ? "" : "s", o->order,
+                ks_spectrum_random(p->spectrum) + p->spectrum->complement == most
+                    ? ""
+                    : ", expected not to be enough");
     if (!isnan(error))
         fprintf(out, ", standard error over %zu minibatches %.2g, %s the tolerance",
                 ks_problem_minibatches(&p->problem), ks_round_up(error, 2),

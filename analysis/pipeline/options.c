@@ -235,7 +235,7 @@ const struct ks_key_rule ks_analyze_rules[] = {
     {"exact", "--%s: expected without --exact, which takes no Lanczos steps",
      .excluded = {LANCZOS}},
     {"complement", "--complement: expected no --%s: it is the complement of a single probe",
-     .excluded = {"probes", "tolerance"}},
+     .excluded = {"probes"}},
     {"json", "--json and --csv: expected at most one of them", .excluded = {"csv"}},
     {"layers", "--layers: expected no --%s",
      .excluded = {"layer", "array", "exact", "compat", "start gradient", "complement",
@@ -323,7 +323,7 @@ static ks_status set_tolerances(struct ks_analyze_options *options)
 
     if (!options->tolerance)
         return KS_OK;
-    if (!is_given(options, "probes"))
+    if (!is_given(options, "probes") && !o->complement)
         o->probes = KS_OPTIONS_MOST_PROBES;
     KS_TRY(ks_tolerances_read(options->tolerance, &o->tolerances));
     for (size_t i = 0; i < o->tolerances.n && o->count_above == 0; i++)

@@ -372,6 +372,11 @@ ks_status ks_monitor_sample(struct ks_pipeline *p, size_t vectors);
 ks_status ks_probes_run(struct ks_pipeline *p);
 /* Makes an empty spectrum and, for probes of `order` steps, certificates. KS_MEMORY. */
 ks_status ks_probes_allocate(struct ks_pipeline *p, size_t order);
+/* With tolerances: the steps after which the widths are computed for the first time. */
+enum { KS_FIRST_STEPS = 8 };
+
+/* minibatch_number.c */
+
 /* Begins with few minibatches if the tolerances allow it. */
 void ks_minibatches_begin(struct ks_pipeline *p);
 /* After the certificates: whether more minibatches are needed; then p->minibatches is their number.

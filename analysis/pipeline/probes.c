@@ -1,5 +1,5 @@
-/* The probes: how many steps, how many start vectors, how many minibatches. Without --tolerance the
- * options say it. With it:
+/* The probes: how many steps, how many start vectors. Without --tolerance the options say it. With
+ * it:
  *
  * The width of an interval has two causes. Steps make the bounds of a start vector's weights
  * tighter; start vectors reduce the scatter of those weights. The first probe shows both: an
@@ -7,7 +7,11 @@
  * would be. So after m steps P(m) is the least number of probes with which all intervals would be
  * tight enough, and m P(m) is the price. Steps are taken as long as the price is expected to fall,
  * and in any case up to half of the least price so far: early prices are often far too high.
- * The trace has a cheaper way, beside the first probe: minibatch_samples.c. */
+ * The trace has a cheaper way, beside the first probe: minibatch_samples.c.
+ *
+ * With --complement there are at most two probes. Where few eigenvalues count, the second one is in
+ * the complement of the first one's Krylov space, as soon as the first one has found most of them.
+ * If the counts are then not tight, both are run again, with twice the steps. */
 #include "pipeline/pipeline.h"
 
 #include <math.h>
@@ -16,16 +20,15 @@
 #include "core/memory.h"
 #include "lanczos/slq.h"
 
-static const double MARGIN = 1.25,
-                    LEAST_GROWTH = 1.5; /* the error over minibatches is uncertain itself */
-
 enum {
-    FIRST = 8, /* the steps after which the widths are computed for the first time */
-    EIGHTH =
-        8, /* then they are computed after every further eighth, which is what they may waste */
-    EARLY = 10,     /* the error from few minibatches is computed once lambda_max and lambda_min are
-                     * known     to EARLY tolerances: hardly any step is lost if it is too large */
-    CANDIDATES = 32 /* the most numbers of probes: 1, 2, 3, 4, 6, 8, 12, 16, ...                  */
+    /* After the first look, widths are computed after every further eighth of the steps, which is
+     * what they may waste. */
+    EIGHTH = 8,
+    /* The error from few minibatches is computed once lambda_max and lambda_min are known to EARLY
+     * tolerances: hardly any step is lost if it is too large. */
+    EARLY = 10,
+    LEAST = 2,      /* vectors for the trace */
+    CANDIDATES = 32 /* the most numbers of probes: 1, 2, 3, 4, 6, 8, 12, 16, ... */
 };
 
 /* excess: the largest width, in units of its tolerance. The intervals are tight if it is at most 1.
@@ -45,6 +48,12 @@ struct growth {
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+/* With random start vectors, in the complement of a Krylov space or not. */
+static size_t most_probes(const struct ks_pipeline *p)
+{
+    return p->options->probes + p->options->complement;
 }
 
 /* The bounds of lambda_max and lambda_min are the weakest of all probes': they profit from steps,
@@ -97,7 +106,7 @@ static ks_status take_first(const struct growth *g, struct ks_spectrum **first)
 /* The candidates below the limit, and the limit. */
 static void list_candidates(struct growth *g)
 {
-    const size_t most = g->p->options->probes;
+    const size_t most = most_probes(g->p);
 
     for (size_t power = 1; power < most && g->n + 2 < CANDIDATES; power *= 2) {
         g->probes[g->n++] = power;
@@ -109,19 +118,46 @@ static void list_candidates(struct growth *g)
         g->excess[i] = g->before[i] = NAN;
 }
 
+/* Whether all numbers that have a tolerance, but for the ends of the spectrum and the trace, are
+ * counts of at most FEW times the steps, by estimate: for these a probe in the complement says more
+ * than another one (analysis/README.md). `found`: and the first probe has found most of what
+ * counts, so that little is left in the complement. */
+static bool counts_few(const struct growth *g, const struct ks_spectrum *s, bool found)
+{
+    enum { FEW = 2 };
+    static const double MOST = 0.8;
+    const struct ks_tolerances *t = &g->p->options->tolerances;
+    bool few = true;
+
+    for (size_t i = 0; i < t->n; i++) {
+        const enum ks_statistic_id id = t->list[i].statistic;
+        const double count = ks_statistic_value(s, id);
+
+        if (!ks_tolerance_end(&t->list[i]) && &t->list[i] != g->trace)
+            few = few && ks_catalogue[id].kind == KS_IS_COUNT &&
+                  count <= (double)(FEW * g->l->steps) &&
+                  (!found || ks_statistic_interval(s, id).lower >= MOST * count);
+    }
+    return few;
+}
+
 /* *enough = the index of the least number of probes that would be enough, g->n if none is. The
  * excess of larger ones is not computed. */
 static ks_status count_probes(struct growth *g, size_t *enough)
 {
     KS_OWNED_BY(ks_spectrum_free) struct ks_spectrum *first = NULL;
+    bool few;
 
     memcpy(g->before, g->excess, sizeof g->before);
     KS_TRY(take_first(g, &first));
     KS_TRY(find_statistics(g, first, 1));
     g->ends = find_excess(g, first, ENDS);
+    few = g->p->options->complement && counts_few(g, first, true);
     for (*enough = 0; *enough < g->n; ++*enough) {
         KS_TRY(find_statistics(g, first, g->probes[*enough]));
         g->excess[*enough] = fmax(g->ends, find_excess(g, first, OTHERS));
+        if (few && g->probes[*enough] > 1) /* how tight these will be is seen then */
+            g->excess[*enough] = fmin(g->excess[*enough], fmax(g->ends, 1));
         if (g->excess[*enough] <= 1)
             break;
     }
@@ -136,7 +172,7 @@ static ks_status find_hopeless(struct growth *g)
 
     KS_TRY(take_first(g, &first));
     for (unsigned group = ENDS; group <= OTHERS; group++) {
-        KS_TRY(find_statistics(g, first, group == ENDS ? 1 : g->p->options->probes));
+        KS_TRY(find_statistics(g, first, group == ENDS ? 1 : most_probes(g->p)));
         for (size_t i = 0; i < t->n; i++)
             if ((ks_tolerance_end(&t->list[i]) != 0) == (group == ENDS))
                 g->hopeless[i] = !(ks_tolerance_width(&t->list[i], first) <= t->list[i].most);
@@ -186,12 +222,13 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
     size_t enough = 0, earlier = 1;
 
     *order = p->options->order;
-    *probes = p->options->probes;
+    *probes = most_probes(p);
     ks_lanczos_start(g->l, p->options->seed, 0);
     if (p->options->tolerances.n == 0)
         return step_to(g, *order);
     list_candidates(g);
-    for (*order = smaller(FIRST, most);; *order = smaller(*order + *order / EIGHTH, most)) {
+    for (*order = smaller(KS_FIRST_STEPS, most);;
+         *order = smaller(*order + *order / EIGHTH, most)) {
         KS_TRY(step_to(g, *order));
         KS_TRY(count_probes(g, &enough));
         /* once, as soon as the ends are roughly known: whether the minibatches are enough */
@@ -204,6 +241,8 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
             break;
         earlier = g->l->steps;
     }
+    if (enough == g->n && p->options->complement)
+        return KS_OK;
     if (enough == g->n) {
         KS_TRY(find_hopeless(g));
         KS_TRY(count_probes(g, &enough));
@@ -229,7 +268,7 @@ ks_status ks_probes_allocate(struct ks_pipeline *p, size_t order)
     if (!ks_pipeline_has_certificates(p))
         return KS_OK;
     p->certificates = (struct ks_certificates){.n = p->budget.dimension,
-                                               .probes = p->options->probes,
+                                               .probes = most_probes(p),
                                                .prefix = KS_STATISTICS_PREFIX,
                                                .basis = p->basis};
     return ks_certificates_new(order, &p->certificates);
@@ -240,8 +279,7 @@ static ks_status allocate(const struct growth *g, size_t order)
     struct ks_pipeline *p = g->p;
 
     KS_TRY(ks_probes_allocate(p, order));
-    return ks_slq_room(p->spectrum,
-                       p->options->probes + p->options->complement + (p->gradient != NULL), order);
+    return ks_slq_room(p->spectrum, most_probes(p) + (p->gradient != NULL), order);
 }
 
 /* The vectors of a finished probe, and its row in the spectrum. */
@@ -255,14 +293,38 @@ static ks_status finish(struct growth *g)
     return ks_slq_store(g->l, s->probes++, s);
 }
 
-/* A probe in the complement of the first one's Krylov space, whose vectors are still there. */
-static ks_status add_complement(struct growth *g, size_t order)
+/* Whether the intervals are tight, and whether what has a tolerance counts few. */
+static ks_status find_tight(const struct growth *g, bool *tight, bool *few)
 {
     struct ks_spectrum *s = g->p->spectrum;
 
-    if (!g->p->options->complement || g->l->steps == g->l->n)
+    KS_TRY(find_statistics(g, s, 1));
+    *few = counts_few(g, s, false);
+    *tight = find_excess(g, s, ENDS | OTHERS) <= 1;
+    ks_attributes_clear(&s->statistics);
+    return KS_OK;
+}
+
+/* The second probe, in the complement of the first one's Krylov space, whose vectors are still
+ * there. With tolerances only if it is needed, and an ordinary one unless it counts few. */
+static ks_status add_complement(struct growth *g, size_t order)
+{
+    struct ks_pipeline *p = g->p;
+    struct ks_spectrum *s = p->spectrum;
+    bool few = true, tight = false;
+
+    if (!p->options->complement || g->l->steps == g->l->n)
         return KS_OK;
-    ks_lanczos_start_beside(g->l, g->p->options->seed);
+    if (p->options->tolerances.n > 0)
+        KS_TRY(find_tight(g, &tight, &few));
+    if (tight)
+        return KS_OK;
+    if (!few) {
+        ks_lanczos_start(g->l, p->options->seed, 1);
+        KS_TRY(step_to(g, order));
+        return finish(g);
+    }
+    ks_lanczos_start_beside(g->l, p->options->seed);
     KS_TRY(step_to(g, order));
     s->complement = true;
     return ks_slq_store(g->l, s->probes++, s);
@@ -287,6 +349,47 @@ static ks_status add_probes(struct growth *g, size_t order, size_t planned)
     return KS_OK;
 }
 
+/* From the first probe, which is finished, on: all that start at random. */
+static ks_status run(struct growth *g, size_t order, size_t planned)
+{
+    struct ks_pipeline *p = g->p;
+    const size_t most = p->options->probes;
+
+    KS_TRY(allocate(g, order));
+    p->spectrum->probes = 0;
+    KS_TRY(finish(g));
+    if (g->trace) /* as long as the Lanczos vectors of the first probe are there */
+        KS_TRY(ks_trace_sample(p, g->l, g->trace->most, most > LEAST ? most : LEAST));
+    KS_TRY(add_probes(g, order, planned));
+    return add_complement(g, order);
+}
+
+/* With tolerances and a complement, nobody can say before how tight the counts will be. If they are
+ * not: again, with twice the steps, up to the limit, and *order is that number. */
+static ks_status take_more(struct growth *g, size_t *order, bool *tight)
+{
+    struct ks_pipeline *p = g->p;
+    const size_t most = smaller(p->options->order, p->budget.dimension);
+    bool few;
+
+    *tight = true;
+    if (!p->options->complement || p->options->tolerances.n == 0 || *order >= most ||
+        g->l->exhausted)
+        return KS_OK;
+    KS_TRY(find_tight(g, tight, &few));
+    if (*tight)
+        return KS_OK;
+    for (size_t i = 0; i < p->spectrum->probes; i++)
+        p->spent += (size_t)p->spectrum->steps[i] * p->minibatches;
+    ks_spectrum_free(p->spectrum);
+    p->spectrum = NULL;
+    ks_certificates_clear(&p->certificates);
+    p->certificates = (struct ks_certificates){.n = 0};
+    *order = smaller(2 * *order, most);
+    ks_lanczos_start(g->l, p->options->seed, 0);
+    return step_to(g, *order);
+}
+
 /* The most steps and probes, without numbers. */
 static ks_status count_most(struct growth *g, size_t vectors)
 {
@@ -303,7 +406,6 @@ static ks_status count_most(struct growth *g, size_t vectors)
 
 ks_status ks_probes_run(struct ks_pipeline *p)
 {
-    enum { LEAST = 2 }; /* vectors for the trace */
     const struct ks_spectrum_options *o = p->options;
     struct growth g = {.p = p, .trace = find_trace(p), .least = INFINITY};
     KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
@@ -321,13 +423,10 @@ ks_status ks_probes_run(struct ks_pipeline *p)
     KS_TRY(plan(&g, &order, &planned));
     if (ks_pipeline_is_short(p))
         return KS_OK;
-    KS_TRY(allocate(&g, order));
-    p->spectrum->probes = 0;
-    KS_TRY(finish(&g));
-    if (g.trace) /* as long as the Lanczos vectors of the first probe are there */
-        KS_TRY(ks_trace_sample(p, g.l, g.trace->most, o->probes > LEAST ? o->probes : LEAST));
-    KS_TRY(add_probes(&g, order, planned));
-    KS_TRY(add_complement(&g, order));
+    for (bool tight = false; !tight;) {
+        KS_TRY(run(&g, order, planned));
+        KS_TRY(take_more(&g, &order, &tight));
+    }
     if (p->gradient) {
         KS_TRY(ks_lanczos_start_at(g.l, p->gradient));
         KS_TRY(step_to(&g, order));
@@ -335,95 +434,4 @@ ks_status ks_probes_run(struct ks_pipeline *p)
         p->spectrum->gradient = true;
     }
     return KS_OK;
-}
-
-/* --- how many products --- */
-
-static size_t count_minibatches(const struct ks_spectrum_options *o, size_t most)
-{
-    return o->batches > 0 && o->batches < most ? o->batches : most;
-}
-
-double ks_most_products(const struct ks_spectrum_options *o, size_t n, size_t minibatches)
-{
-    return (double)count_minibatches(o, minibatches) *
-           (double)(o->exact ? n
-                             : o->order * (o->probes + o->gradient_probe + o->complement +
-                                           ks_pipeline_measures_rounding(o)));
-}
-
-/* --- how many minibatches --- */
-
-/* The minibatches with which an analysis begins, of `most`: with tolerances for lambda_max or
- * lambda_min only a few, if there are many. */
-static size_t first_minibatches(const struct ks_spectrum_options *o, size_t most)
-{
-    enum { FEW = 8 }; /* their standard error is known to a quarter (its chi-square) */
-    const struct ks_tolerances *t = &o->tolerances;
-
-    /* A first look at FEW of them costs more than it may save if there are hardly twice as many. */
-    for (size_t i = 0; i < t->n && o->certificates && most >= 2 * FEW; i++)
-        if (ks_tolerance_end(&t->list[i]))
-            return FEW;
-    return most;
-}
-
-double ks_fewest_products(const struct ks_spectrum_options *o, size_t n, size_t minibatches)
-{
-    struct ks_spectrum_options fewest = *o;
-
-    if (o->tolerances.n == 0)
-        return 0;
-    fewest.order = smaller(o->order, FIRST);
-    fewest.probes = 1;
-    fewest.batches = first_minibatches(o, count_minibatches(o, minibatches));
-    return ks_most_products(&fewest, n, minibatches);
-}
-
-void ks_minibatches_begin(struct ks_pipeline *p)
-{
-    p->allocated_read = ks_alloc_total();
-    p->most_minibatches = p->minibatches;
-    p->minibatches = first_minibatches(p->options, p->minibatches);
-    p->problem.minibatches = p->minibatches;
-}
-
-/* The largest error in units of its tolerance. */
-static double find_minibatch_excess(const struct ks_pipeline *p)
-{
-    const struct ks_tolerances *tolerances = &p->options->tolerances;
-    const struct ks_certificate *y = p->certificates.vector;
-    double excess = 0, size = fmax(y[KS_Y_LARGEST].size, y[KS_Y_SMALLEST].size);
-
-    if (ks_pipeline_is_short(p))
-        return p->early_error.excess;
-    for (size_t i = 0; i < tolerances->n && size > 0; i++) {
-        const struct ks_tolerance *t = &tolerances->list[i];
-        int end = ks_tolerance_end(t), which = end > 0 ? KS_Y_LARGEST : KS_Y_SMALLEST;
-
-        if (end != 0)
-            excess = fmax(excess, y[which].data_se / size / t->most);
-    }
-    return excess;
-}
-
-/* With a tolerance for lambda_max or lambda_min, an analysis begins with few minibatches and takes
- * more until their standard error over the minibatches is within the tolerance.
- *
- * More minibatches are another operator, with other Krylov spaces: its quadrature rules do not
- * follow from the old ones. So an analysis that needs more begins again, with about as many as the
- * error says, which falls with the square root of their number. The first probe computes the error
- * as soon as the Ritz vector is roughly known, so that little is lost. The certificates measure it
- * again; it may then be larger, so they may ask for more as well. */
-bool ks_minibatches_grow(struct ks_pipeline *p)
-{
-    const size_t most = p->most_minibatches;
-    const double excess = p->minibatches < most ? find_minibatch_excess(p) : 0;
-    const double wanted = ceil((double)p->minibatches *
-                               fmax(excess * excess * MARGIN, LEAST_GROWTH));
-
-    if (!(excess > 1))
-        return false;
-    p->minibatches = wanted < (double)most ? (size_t)wanted : most;
-    return true;
 }

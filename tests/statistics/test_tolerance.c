@@ -223,6 +223,32 @@ TEST(test_price)
     }
 }
 
+/* Where few eigenvalues count, the second probe is in the complement, and far fewer products are
+ * enough; where many count, it is an ordinary one. */
+TEST(test_complement)
+{
+    struct ks_spectrum *s, *fixed, *plain;
+
+    write_critic(1);
+    s = run("--tolerance directions_1e2=0.1 --complement");
+    assert_contains(outcome(s), "tolerance 0.1 reached. Spent: 2 probes");
+    assert_true(s->complement && s->probes == 2 && s->order < 90);
+    fixed = run(text_of("--order %zu --complement", s->order));
+    assert_memory_equal(fixed->alpha, s->alpha, s->probes * s->order * sizeof(double));
+    assert_close(ks_statistic(fixed, "directions_1e2_upper"),
+                 ks_statistic(s, "directions_1e2_upper"), 0);
+    s = run("--tolerance directions_1e2=0.5 --complement");
+    plain = run("--tolerance directions_1e2=0.5");
+    assert_true(ks_attribute_number(&s->attributes, "minibatch_products") <
+                0.3 * ks_attribute_number(&plain->attributes, "minibatch_products"));
+    s = run("--tolerance directions_1e4=0.2 --complement --order 20");
+    assert_true(ks_statistic(s, "directions_1e4") > 40);
+    assert_true(!s->complement && ks_spectrum_random(s) == 2);
+    assert_contains(outcome(s), "not reached: the limit is 2 probes of 20 steps. Spent: 2 probes");
+    s = run("--tolerance lambda_max=0.1 --complement"); /* which needs one */
+    assert_true(s->probes == 1);
+}
+
 TEST(test_out_of_reach)
 {
     struct ks_spectrum *s;
