@@ -255,9 +255,11 @@ bench-answers: ## compare answers with other programs on the checkpoints CHECKPO
 	@BUILD=$(BUILD) tests/bench/peer/answers.sh $(CHECKPOINTS)
 # Without the tests that repeat analyses to count how often statements hold, and those that start programs
 # hundreds of times.
+# Left out is what would take minutes; `make nightly` runs it, too (unsanitized=).
+unsanitized = coverage extreme_bound share_coverage mass loss_interval search stopping plot resume audit_training \
+              study_program study_run elsewhere learning claim_starts
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
-	    without="coverage extreme_bound share_coverage mass loss_interval search stopping plot resume audit_training study_program" \
+	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize without="$(unsanitized)" \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 # Whether all files of the programs agree on functions and variables (the macro KS() in core/real.h): on numbers, and
 # structs passed by value. GCC does not compare what pointers point to; for that, types of both precisions have two names.

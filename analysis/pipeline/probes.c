@@ -379,6 +379,7 @@ static ks_status take_more(struct growth *g, size_t *order, bool *tight)
     KS_TRY(find_tight(g, tight, &few));
     if (*tight)
         return KS_OK;
+    p->spent += p->trace.rounds * p->minibatches;
     for (size_t i = 0; i < p->spectrum->probes; i++)
         p->spent += (size_t)p->spectrum->steps[i] * p->minibatches;
     ks_spectrum_free(p->spectrum);
