@@ -254,8 +254,7 @@ bench-peers: ## compare the speed with PyTorch and JAX
 bench-answers: ## compare answers with other programs on the checkpoints CHECKPOINTS
 	@BUILD=$(BUILD) tests/bench/peer/answers.sh $(CHECKPOINTS)
 # Without the tests that repeat analyses to count how often statements hold, and those that start programs
-# hundreds of times.
-# Left out is what would take minutes; `make nightly` runs it, too (unsanitized=).
+# hundreds of times. `make nightly` runs these, too.
 unsanitized = coverage extreme_bound share_coverage mass loss_interval search stopping plot resume audit_training \
               study_program study_run elsewhere learning claim_starts
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
