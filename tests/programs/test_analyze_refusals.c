@@ -75,7 +75,6 @@ static const struct refusal {
     {"--exact --seed 0 ln+ce.h5", "--seed: expected without --exact"},
     {"--complement --exact ln+ce.h5", "--complement: expected without --exact"},
     {"--complement --probes 2 ln+ce.h5", "--complement: expected no --probes"},
-    {"--complement --tolerance 0.1 ln+ce.h5", "--complement: expected no --tolerance"},
     {"--complement --layers ln+ce.h5", "--layers: expected no --complement"},
     {"--complement --compat xqc ln+ce.h5", "--compat xqc: expected no --complement"},
     {"--complement --gradient g.h5 ln+ce.h5", "expected no --complement"},

@@ -132,6 +132,7 @@ TEST(test_peak)
         {"small", "--order 60 --probes 2"},
         {"small", "--order 60 --complement"},
         {"wide", "--order 60 --complement"},
+        {"wide", "--order 60 --complement --tolerance directions_1e2=0.2"},
         {"wide", "--order 12 --eigenvectors 1 --tolerance 0.9 --output v.h5"},
         {"wide", "--order 20 --critic 0 --layer 2"},
     };
