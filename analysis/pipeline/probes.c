@@ -282,7 +282,7 @@ static ks_status allocate(const struct growth *g, size_t order)
     return ks_slq_room(p->spectrum, most_probes(p) + (p->gradient != NULL), order);
 }
 
-/* The vectors of a finished probe, and its row in the spectrum. */
+/* The certificates' vectors of a finished probe, and its row in the spectrum. */
 static ks_status finish(struct growth *g)
 {
     struct ks_pipeline *p = g->p;
@@ -310,7 +310,6 @@ static ks_status find_tight(const struct growth *g, bool *tight, bool *few)
 static ks_status add_complement(struct growth *g, size_t order)
 {
     struct ks_pipeline *p = g->p;
-    struct ks_spectrum *s = p->spectrum;
     bool few = true, tight = false;
 
     if (!p->options->complement || g->l->steps == g->l->n)
@@ -326,8 +325,8 @@ static ks_status add_complement(struct growth *g, size_t order)
     }
     ks_lanczos_start_beside(g->l, p->options->seed);
     KS_TRY(step_to(g, order));
-    s->complement = true;
-    return ks_slq_store(g->l, s->probes++, s);
+    g->p->spectrum->complement = true;
+    return finish(g);
 }
 
 /* The probes after the first, one by one: as many as planned, and more until the intervals are

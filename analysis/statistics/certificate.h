@@ -24,6 +24,9 @@
 /* A product_error above this causes a warning. */
 #define KS_WRONG_PRODUCT 1e-3
 
+/* A probe has touched a null direction if this part of it, at least, is in the Krylov space. */
+#define KS_NULL_TOUCHED 1e-5
+
 enum { KS_LEAST_HELD_OUT = 4 }; /* fewer minibatches say too little about others */
 enum { KS_Y_LARGEST, KS_Y_SMALLEST, KS_Y_FLAT, KS_CERTIFICATES };
 
@@ -54,8 +57,10 @@ struct ks_certificates {
     double *sigma;
     double *length; /* [probes, prefixes + 1]: |s| for the vector y = (I - P_Z) Q_m s of each sigma,
                      * |y| = 1: the factor by which rounding errors of A Q_m s are amplified */
-    double *null_weight; /* [probes + 2] |P_Z q_0|^2; 0 for the probes at the gradient and in the
-                          * complement */
+    double *null_weight; /* [probes + 2] |P_Z q_0|^2; 0 for the probe at the gradient; for the one
+                          * beside the first probe in the directions of Z that this one has not
+                          * touched (complement.h) */
+    size_t null_touched; /* how many it has; 0: no probe is beside it */
     /* The complete start vector g [n] of the probe at the gradient, or NULL; set by the caller
      * before ks_certify, not owned. ks_certify also computes gradient_curvature = g'Ag/g'g. */
     const double *gradient;
@@ -75,8 +80,8 @@ struct ks_certificates {
  * KS_MEMORY. */
 ks_status ks_certificates_new(size_t order, struct ks_certificates *c);
 void ks_certificates_clear(struct ks_certificates *c);
-/* Forms the vectors of a finished probe and keeps each that is the best so far.
- * KS_MEMORY, KS_NUMBER. */
+/* Forms the vectors of a finished probe and keeps each that is the best so far; of a probe beside
+ * the first one only its null weight. KS_MEMORY, KS_NUMBER. */
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *lanczos);
 /* Computes one float64 product of the analyzed operator with each vector, with the gradient if it
  * is set, and with a random vector v that tests Z: as A is symmetric, Z'A v = 0 with positive

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <cblas.h>
+#include <lapacke.h>
 
 #include "core/memory.h"
 #include "lanczos/jacobi.h"
@@ -123,7 +124,35 @@ static void find_gram(struct forming *f)
     add_directions(f);
     if (f->dead)
         add_dead(f);
-    f->c->null_weight[f->l->probe] = fmin(f->gram[0], 1);
+}
+
+/* What is known of the null space beside V = [v_1 .. v_k], the vectors of the first probe: N = Z'V
+ * has the singular values sigma_i and, with the eigenvectors g_i of N'N, the left singular vectors
+ * N g_i / sigma_i. The directions of Z along those with sigma_i > KS_NULL_TOUCHED are not known
+ * beside V. Their weight is taken from that of the next vector q, with x = N'Z'q. f->gram is N'N,
+ * with x as its last column and |Z'q|^2 at its end; f->steps is k. */
+static ks_status find_beside(struct forming *f, struct ks_certificates *c)
+{
+    const size_t k = f->steps, size = k + 1;
+    const double *x = f->gram + k * size;
+    double weight = x[k];
+    lapack_int info;
+
+    c->null_touched = 0;
+    info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)k, f->gram, (lapack_int)size,
+                          f->theta);
+    if (info != 0)
+        return ks_fail(KS_NUMBER, "LAPACK's dsyevd failed with info = %d", (int)info);
+    for (size_t i = 0; i < k; i++) {
+        const double along = cblas_ddot((int)k, f->gram + i * size, 1, x, 1);
+
+        if (!(f->theta[i] > KS_NULL_TOUCHED * KS_NULL_TOUCHED))
+            continue;
+        weight -= along * along / f->theta[i];
+        c->null_touched++;
+    }
+    c->null_weight[1] = fmin(fmax(weight, 0), 1);
+    return KS_OK;
 }
 
 /* Computes sigma from the prefixes and from all steps; f->flat is the vector of the last one. */
@@ -181,17 +210,21 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
 {
     KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
-    const size_t m = l->steps;
+    const size_t m = l->kept > 0 ? l->kept : l->steps;
     struct forming f = {.c = c,
                         .l = l,
                         .steps = m,
                         .directions = c->basis ? c->basis->n_directions : 0,
                         .dead = c->basis && c->basis->n_dead > 0,
-                        .rows = m + !l->exhausted};
+                        .rows = m + (l->kept > 0 || !l->exhausted)};
 
     KS_TRY(ks_arena_make(&arena, lay_out_forming, &f));
     if (!ks_counting())
         find_gram(&f);
+    if (l->kept > 0)
+        return c->basis ? find_beside(&f, c) : KS_OK;
+    if (!ks_counting())
+        c->null_weight[l->probe] = fmin(f.gram[0], 1);
     KS_TRY(find_sigma(&f));
     if (ks_counting())
         return KS_OK;

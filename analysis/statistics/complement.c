@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "statistics/certificate.h"
+
 void ks_complement_free(struct ks_complement *k)
 {
     if (k)
@@ -22,8 +24,12 @@ ks_status ks_complement_new(const struct ks_share_bounds *b, struct ks_complemen
     KS_TRY(ks_alloc(1, sizeof *k, &k));
     k->first = b;
     k->t = b->radau[0];
-    k->in = (struct ks_shares_input){
-        .n = b->in->n - k->t->m, .probes = 1, .probe = b->in->complement, .h = b->in->h};
+    k->in = (struct ks_shares_input){.n = b->in->n - k->t->m,
+                                     .n_null = b->in->n_null_beside,
+                                     .probes = 1,
+                                     .probe = b->in->complement,
+                                     .h = b->in->h,
+                                     .null_image = KS_NULL_TOUCHED * k->t->beta[k->t->m - 1]};
     KS_TRY(ks_share_bounds_new(&k->in, &k->c));
     *complement = k, k = NULL;
     return KS_OK;
@@ -42,11 +48,13 @@ static size_t beyond(const struct ks_radau *t, double x, int sign)
 static double estimate(const struct ks_complement *k, double x)
 {
     const struct ks_radau *c = k->c->radau[0];
+    const double others = 1 - k->in.probe->null_weight;
     double weight = 0;
 
     for (size_t i = 0; i < c->m; i++)
         weight += fabs(c->theta[i]) > x ? c->weight[i] : 0;
-    return (double)(beyond(k->t, x, 1) + beyond(k->t, x, -1)) + weight * (double)k->in.n;
+    weight = others > 0 ? fmin(weight / others, 1) : 0;
+    return (double)(beyond(k->t, x, 1) + beyond(k->t, x, -1)) + weight * (double)k->c->others;
 }
 
 /* A term of rank one that is smaller than this share of x costs a shift of x, else one eigenvalue.
@@ -80,7 +88,7 @@ static void charge(const struct ks_complement *k, double x, int sign, bool lower
 static ks_status bound(const struct ks_complement *k, double low, double high,
                        struct ks_interval *count)
 {
-    const double n = (double)k->in.n, inner = low - k->in.h, outer = high + k->in.h;
+    const double n = (double)k->c->others, inner = low - k->in.h, outer = high + k->in.h;
     double lower = 0, upper = 0, in = 0, out = 0;
     struct ks_interval inside;
 

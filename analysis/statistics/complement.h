@@ -26,8 +26,11 @@
  * x + h and the upper one at x - h. An eigenvalue on which the first run has converged is none of
  * C, not even with h = 0.
  *
- * What is known of the null space of A is not used for C. It matters where most of the other
- * eigenvalues count. */
+ * Null directions Z of A that are orthogonal to V are also null directions of C. In exact
+ * arithmetic these are all but one, since V = p(A) q_0 has no other null component than that of
+ * q_0. Rounding lets V touch more of them: it finds further copies of the eigenvalue 0. So
+ * directions of which more than tau = KS_NULL_TOUCHED is in V count as unknown. The others, |V'z|
+ * <= tau, have, but for rounding, C W'z = -beta_m u e_m'V'z, of a size of at most beta_m tau. */
 #ifndef KS_STATISTICS_COMPLEMENT_H
 #define KS_STATISTICS_COMPLEMENT_H
 

@@ -159,18 +159,19 @@ static double turned(const struct ks_share_bounds *b, double t)
 /* Whether the share L' of [-x, x] proves that [-x, x] contains an eigenvalue other than the known
  * zeros. Suppose that it contains none. Towards eigenvectors with |lambda| > y >= x, rounding
  * rotates the null space by an angle with a sine of at most h / y (Davis and Kahan, SIAM J. Numer.
- * Anal. 7, 1970), and the eigenvectors between x and y have a share of at most U'(y) - L'(x). */
+ * Anal. 7, 1970), as does null_image, and the eigenvectors between x and y have a share of at most
+ * U'(y) - L'(x). */
 static ks_status is_shown(const struct ks_share_bounds *b, double x, double share, bool *shown)
 {
-    double most = b->size[b->sizes - 1];
+    const double most = b->size[b->sizes - 1], moved = b->in->h + b->in->null_image;
 
-    *shown = b->null_size == 0 || b->in->h == 0;
+    *shown = b->null_size == 0 || moved == 0;
     for (double y = x; !*shown && y > 0 && y <= most; y *= 4) {
         struct ks_interval mu = {share, share};
 
         if (y > x)
             KS_TRY(ks_share_bounds_within(b, y, &mu));
-        *shown = share > SLACK + turned(b, sqrt(fmax(mu.upper - share, 0)) + b->in->h / y);
+        *shown = share > SLACK + turned(b, sqrt(fmax(mu.upper - share, 0)) + moved / y);
     }
     return KS_OK;
 }

@@ -29,8 +29,11 @@ struct ks_shares_input {
                             * matrix, which shows how wide the intervals of more probes would be; 0
                             * counts as 1 */
     /* A run from a Gaussian vector in the complement of the Krylov space of probe[0], for counts
-     * (complement.h); its null_weight is not used. NULL: none. */
+     * (complement.h); its null_weight is that in the n_null_beside null directions that are known
+     * there. NULL: none. */
     const struct ks_share_probe *complement;
+    size_t n_null_beside;
+    double null_image;    /* |A z| <= this for the known null directions z, |z| = 1           */
     double h;             /* half the noise floor: |operator of the run - A| <= h              */
     double abs_max_lower; /* lower bound of lambda_abs_max, from a certificate                 */
     double abs_max_upper; /* upper bound of it (probe.h), 0.25% for each end                   */

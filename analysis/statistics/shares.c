@@ -375,8 +375,10 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
                                         .alpha = s->alpha + row * s->order,
                                         .beta = s->beta + row * s->order,
                                         .ended = probe[0].steps + ks_spectrum_steps(s, row) == k->n,
-                                        .start_norm2 = s->start_norm2 ? s->start_norm2[row] : 1};
+                                        .start_norm2 = s->start_norm2 ? s->start_norm2[row] : 1,
+                                        .null_weight = k->null_known ? c->null_weight[row] : 0};
     in->complement = &list[row];
+    in->n_null_beside = k->null_known ? in->n_null - c->null_touched : 0;
     return KS_OK;
 }
 

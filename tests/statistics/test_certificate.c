@@ -6,6 +6,7 @@
 #include "lanczos/jacobi.h"
 #include "null_critics.h"
 #include "spectra.h"
+#include "trials.h"
 
 static const char *const TEXTS[] = {
     "batchnorm\ndense 6\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",
@@ -95,6 +96,7 @@ static ks_status new_certificates(const struct setting *s, size_t probes, size_t
 }
 
 RELEASES(free_basis, ks_null_basis_free)
+RELEASES(free_lanczos, ks_lanczos_free)
 
 static void set_up_variant(const char *text, const struct variant *v, bool single,
                            struct setting *s)
@@ -203,13 +205,18 @@ static double brute_sigma(const struct setting *s, const struct ks_lanczos *l)
     return sigma;
 }
 
+static void step(struct ks_lanczos *l)
+{
+    while (l->steps < l->order && !l->exhausted)
+        assert_ok(ks_lanczos_step(l));
+}
+
 static struct ks_lanczos *run(const struct setting *s, size_t order, uint64_t probe, bool single)
 {
     struct ks_lanczos *l = lanczos_of(s->a, order, single);
 
     ks_lanczos_start(l, 3, probe);
-    while (l->steps < l->order && !l->exhausted)
-        assert_ok(ks_lanczos_step(l));
+    step(l);
     return l;
 }
 
@@ -265,6 +272,53 @@ TEST(test_against_dense)
     for (size_t t = 0; t < sizeof VARIANTS / sizeof *VARIANTS; t++) {
         check(PROJECTED, &VARIANTS[t], false, false);
         check(PROJECTED, &VARIANTS[t], true, false);
+    }
+}
+
+/* v [n] = P_Z q, with the vector q [n] of an iteration. */
+static void take_null(const struct setting *s, const double *q, double *v)
+{
+    memcpy(v, q, s->n * sizeof *v);
+    remove_null(s->basis, v);
+    for (size_t i = 0; i < s->n; i++)
+        v[i] = q[i] - v[i];
+}
+
+/* What is known of the null space beside the first probe, by a singular value decomposition. */
+static void check_beside(const char *text, const struct variant *v, bool single)
+{
+    struct ks_certificates c;
+    struct ks_lanczos *l;
+    struct setting s;
+    double *part, weight;
+    size_t touched;
+
+    set_up_variant(text, v, single, &s);
+    assert_ok(ks_lanczos_new_for_two(s.a, 20, single, &l));
+    hold_object(l, free_lanczos);
+    ks_lanczos_start(l, 3, 0);
+    step(l);
+    assert_ok(new_certificates(&s, 1, 10, &c));
+    assert_ok(ks_certificates_take(&c, l));
+    ks_lanczos_start_beside(l, 3);
+    part = hold(calloc((l->kept + 1) * s.n, sizeof *part));
+    for (size_t j = 0; j <= l->kept; j++)
+        take_null(&s, ks_lanczos_widened(l, j), part + j * s.n);
+    step(l);
+    assert_ok(ks_certificates_take(&c, l));
+    weight = null_weight_beside(s.n, l->kept, s.n, part, part + l->kept * s.n, &touched);
+    assert_close(c.null_weight[1], weight, 1e-6);
+    assert_int_equal(c.null_touched, touched);
+    ks_certificates_clear(&c);
+}
+
+TEST(test_beside)
+{
+    for (int single = 0; single < 2; single++) {
+        for (size_t t = 0; t < N_TEXTS; t++)
+            check_beside(TEXTS[t], &PLAIN, single);
+        for (size_t t = 0; t < sizeof VARIANTS / sizeof *VARIANTS; t++)
+            check_beside(PROJECTED, &VARIANTS[t], single);
     }
 }
 

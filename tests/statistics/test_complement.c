@@ -7,8 +7,10 @@
 
 enum { MOST = 2000, STEPS = 90 };
 
-/* Both runs of diag(value), and what the counts need of them. */
+/* Both runs of diag(value), whose first `null` entries are known to be zero, and what the counts
+ * need of them. */
 struct pair {
+    size_t null;
     double value[MOST], alpha[2][2 * STEPS], beta[2][2 * STEPS];
     struct ks_share_probe probe[2];
     struct ks_shares_input in;
@@ -31,6 +33,18 @@ static void step_to(struct ks_lanczos *l, size_t steps)
         assert_ok(ks_lanczos_step(l));
 }
 
+static void find_null_weights(const struct ks_lanczos *l, struct pair *p)
+{
+    const double *next = l->basis + l->kept * l->n;
+    size_t touched = 0;
+
+    p->probe[0].null_weight = dot(p->null, l->basis, l->basis);
+    if (p->null > 0 && l->kept > 0)
+        p->probe[1].null_weight = null_weight_beside(p->null, l->kept, l->n, l->basis, next,
+                                                     &touched);
+    p->in.n_null_beside = p->null - touched;
+}
+
 /* What the steps after those of the first probe are for. */
 enum second { NONE, IN_COMPLEMENT, ANOTHER_PROBE };
 
@@ -40,7 +54,7 @@ static void run_pair(struct pair *p, size_t n, size_t first, size_t next, enum s
     struct ks_operator a = DIAGONAL(n, p->value);
     struct ks_lanczos *l;
 
-    p->in = (struct ks_shares_input){.n = n, .probes = 1, .probe = p->probe};
+    p->in = (struct ks_shares_input){.n = n, .n_null = p->null, .probes = 1, .probe = p->probe};
     assert_ok(ks_lanczos_new_for_two(&a, first > next ? first : next, false, &l));
     ks_lanczos_start(l, seed, 0);
     step_to(l, first);
@@ -55,6 +69,8 @@ static void run_pair(struct pair *p, size_t n, size_t first, size_t next, enum s
         p->in.probes += second == ANOTHER_PROBE;
         p->in.complement = second == IN_COMPLEMENT ? &p->probe[1] : NULL;
     }
+    if (second != ANOTHER_PROBE)
+        find_null_weights(l, p);
     ks_lanczos_free(l);
     for (size_t i = 0; i < n; i++)
         p->in.abs_max_lower = fmax(p->in.abs_max_lower, fabs(p->value[i]));
@@ -140,6 +156,27 @@ TEST(test_clusters_without_rounding)
             assert_close(found.in.lower, truth(&p, 7.5), 0);
             assert_close(found.in.upper, truth(&p, 7.5), 0);
         }
+}
+
+/* Where all eigenvalues but the known zeros count, the upper end is their number. */
+TEST(test_known_zeros)
+{
+    enum { ALL = 600, ZEROS = 400 };
+    static struct pair p = {.null = ZEROS};
+
+    for (size_t i = ZEROS; i < ALL; i++)
+        p.value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)i / ALL);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct ks_estimate found;
+
+        run_pair(&p, ALL, 20, 20, IN_COMPLEMENT, seed);
+        p.in.h = 1e-14;
+        found = count(&p, 0.5);
+        print_message("%g %g %g\n", found.value, found.in.lower, found.in.upper);
+        assert_close(found.in.upper, ALL - ZEROS, 0);
+        assert_true(found.in.lower > 0.9 * (ALL - ZEROS) && found.in.lower <= found.in.upper);
+        assert_true(found.value > 0.9 * (ALL - ZEROS) && found.value <= found.in.upper);
+    }
 }
 
 /* Mean upper / lower of the number of eigenvalues above 0.1, with 2m products each, on spectra

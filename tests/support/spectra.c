@@ -158,7 +158,9 @@ static ks_status slq_probe(const struct ks_operator *a, const struct slq *slq, s
         KS_TRY(ks_lanczos_start_at(l, slq->gradient));
     while (l->steps < l->order && !l->exhausted)
         KS_TRY(ks_lanczos_step(l));
-    return slq->on_finished && probe < slq->probes ? slq->on_finished(slq->context, l) : KS_OK;
+    return slq->on_finished && probe < slq->probes + slq->complement
+               ? slq->on_finished(slq->context, l)
+               : KS_OK;
 }
 
 ks_status slq_run(const struct ks_operator *a, const struct slq *slq, struct ks_spectrum *s)

@@ -1,5 +1,9 @@
 #include "trials.h"
 
+#include <lapacke.h>
+
+#include "statistics/certificate.h"
+
 static void orthogonalize(size_t n, size_t count, const double *basis, double *w)
 {
     double *product = malloc(count * sizeof *product);
@@ -165,16 +169,41 @@ void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double n
     make(s, probes, seed, noise, NULL, t);
 }
 
+double null_weight_beside(size_t d, size_t m, size_t stride, const double *vectors,
+                          const double *next, size_t *touched)
+{
+    const size_t k = d < m ? d : m;
+    double *part = malloc(d * m * sizeof *part), *u = malloc(d * k * sizeof *u),
+           *vt = malloc(k * m * sizeof *vt);
+    double *sigma = malloc(k * sizeof *sigma), weight = dot(d, next, next);
+
+    if (!part || !u || !vt || !sigma)
+        abort();
+    for (size_t j = 0; j < m; j++)
+        memcpy(part + j * d, vectors + j * stride, d * sizeof *part);
+    assert_int_equal(LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'S', (int)d, (int)m, part, (int)d, sigma, u,
+                                    (int)d, vt, (int)k),
+                     0);
+    for (*touched = 0; *touched < k && sigma[*touched] > KS_NULL_TOUCHED; ++*touched)
+        weight -= pow(dot(d, u + *touched * d, next), 2);
+    free(part), free(u), free(vt), free(sigma);
+    return weight;
+}
+
 void make_trial_with_complement(const struct spectrum *s, size_t probes, uint64_t seed,
                                 double noise, struct trial *t)
 {
     double *basis = malloc((2 * (size_t)ORDER + 1) * N * sizeof *basis);
+    size_t touched = 0;
 
     if (!basis)
         abort();
     make(s, probes, seed, noise, basis, t);
     run_probe(s, MOST_PROBES, seed, noise, basis, t->probe[0].steps, t);
-    t->probe[MOST_PROBES].null_weight = 0;
+    if (s->null > 0)
+        t->probe[MOST_PROBES].null_weight = null_weight_beside(
+            s->null, t->probe[0].steps, N, basis, basis + t->probe[0].steps * N, &touched);
+    t->in.n_null_beside = s->null - touched;
     t->in.complement = &t->probe[MOST_PROBES];
     free(basis);
 }

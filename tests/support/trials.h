@@ -57,6 +57,11 @@ void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double n
 /* The same, with a run of as many steps in the complement of the first one. */
 void make_trial_with_complement(const struct spectrum *s, size_t probes, uint64_t seed,
                                 double noise, struct trial *t);
+/* What is known of a null space of d dimensions beside m vectors, whose parts in it [d] are
+ * `vectors`, `stride` numbers apart: *touched, its dimensions along singular values above
+ * KS_NULL_TOUCHED; and the squared norm of `next` [d] along all others. */
+double null_weight_beside(size_t d, size_t m, size_t stride, const double *vectors,
+                          const double *next, size_t *touched);
 int by_size(const void *a, const void *b);
 
 /* The true values for a spectrum, with the resolution h. */
