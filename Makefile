@@ -84,7 +84,7 @@ compile   = @echo '  compile  $<' && mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN)
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @echo '  link     $@' && mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs site study further install uninstall wheel bench run-benches instructions bench-peers bench-answers sanitize lto threads nightly coverage lint format clean
+.PHONY: FORCE all help deps deps-myosuite deps-pixels programs libraries test test-programs run-tests check docs site study further install uninstall wheel bench run-benches instructions bench-peers bench-answers sanitize lto threads nightly coverage lint format clean
 .SECONDARY:
 all: ## compile the programs (set-up first: make deps)
 	+@$(build) programs
@@ -99,6 +99,8 @@ deps: ## set up: install libraries and models, all but the packages into build/d
 # The models of MyoSuite's tasks, a download of 86 MB that nothing else needs.
 deps-myosuite: ## download the models of MyoSuite's tasks
 	@src/deps/install.sh $(DEPS) myosuite
+deps-pixels: ## install Mesa's OpenGL in software, to draw frames
+	@src/deps/install.sh $(DEPS) pixels
 
 $(BUILD)/%.f32.o: %.c $(BUILD)/flags | $(BUILD)/config.h
 	$(compile) -DKS_SINGLE -c $< -o $@
@@ -259,7 +261,7 @@ unsanitized = coverage extreme_bound share_coverage mass loss_interval search st
               study_program study_run elsewhere learning claim_starts
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize without="$(unsanitized)" \
-	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+	    CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 # Whether all files of the programs agree on functions and variables (the macro KS() in core/real.h): on numbers, and
 # structs passed by value. GCC does not compare what pointers point to; for that, types of both precisions have two names.
 lto: ## check that all files agree on their types

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Usage: install.sh FOLDER [myosuite]
+# Usage: install.sh FOLDER [myosuite|pixels]
 #
 # Installs missing dependencies: distribution packages, the MuJoCo library (FOLDER/mujoco) and the
 # models of dm_control's suite and of Gymnasium (FOLDER/dm_control, FOLDER/gymnasium); or, with the
-# second argument, only the models of MyoSuite (FOLDER/myosuite). All but the first come from the
+# second argument, only the models of MyoSuite (FOLDER/myosuite), or OpenGL without a window and in
+# software, for pictures (distribution packages of Mesa). All but the first come from the
 # published Python wheels that wheels.txt pins by version and SHA-256; pip only downloads them, and
 # Python is not needed later. If MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR is another
 # folder, that installation is checked and nothing is downloaded for it. If nothing is missing, prints
@@ -46,6 +47,11 @@ library inih       libinih-dev
 library libcrypto  libssl-dev
 header  Random123/threefry.h librandom123-dev
 '
+pixels='
+shared  libEGL.so.1      libegl1
+shared  libEGL_mesa.so.0 libegl-mesa0
+driver  swrast_dri.so    libgl1-mesa-dri
+'
 fetching='
 command python3    python3
 command pip        python3-pip
@@ -59,6 +65,8 @@ present() { # KIND NAME
     command:pip) have_pip ;;
     command:*) command -v "$2" >/dev/null 2>&1 ;;
     library:*) pkg-config --exists "$2" 2>/dev/null ;;
+    shared:*) PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep -q "$2" ;;
+    driver:*) ls /usr/lib/*/dri/"$2" >/dev/null 2>&1 ;;
     header:*) echo "#include <$2>" | gcc -E -x c - >/dev/null 2>&1 ;;
     esac
 }
@@ -218,6 +226,10 @@ trap 'exit 1' HUP INT TERM
 if [ "${2:-}" = myosuite ]; then
     same "$myosuite" "$folder/myosuite" && step=install_myosuite || step=check_myosuite
     $step "$myosuite"
+    exit
+fi
+if [ "${2:-}" = pixels ]; then
+    install_packages "$pixels"
     exit
 fi
 install_packages "$packages"

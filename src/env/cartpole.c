@@ -1,6 +1,8 @@
-/* Cartpole: balance, swingup. dm_control 1.0.20, suite/cartpole.py; `goal` is the angle
- * near which the pole starts: 0 for balance, pi for swingup. */
+/* Cartpole: balance, swingup, swingup_sparse. dm_control 1.0.20, suite/cartpole.py; `goal` is the
+ * angle near which the pole starts: 0 for balance, pi for the others. */
 #include "env/domain.h"
+
+#include <math.h>
 
 enum { POLE };
 static const struct ks_env_element elements[] = {[POLE] = KS_BODY("pole_1"), {.name = NULL}};
@@ -44,7 +46,20 @@ static double reward(const struct ks_env *env)
            near_zero(d->qpos[0], 2);
 }
 
+static double sparse_reward(const struct ks_env *env)
+{
+    return fabs(env->data->qpos[0]) <= 0.25 && ks_env_frame(env, POLE)[KS_ZZ] >= 0.995;
+}
+
 const struct ks_env_domain ks_env_cartpole = {
     KS_DM_CONTROL("cartpole.xml", 2, 2, 1, 0.01),
     KS_ENV_FUNCTIONS,
+};
+
+const struct ks_env_domain ks_env_cartpole_sparse = {
+    KS_DM_CONTROL("cartpole.xml", 2, 2, 1, 0.01),
+    .elements = elements,
+    .reset = reset,
+    .observe = observe,
+    .reward = sparse_reward,
 };

@@ -28,8 +28,7 @@ static const struct ks_env_element elements[] = {
     {.name = NULL},
 };
 
-/* Ball, target and walls. (dm_control also makes the floor as long as the dog can run in an
- * episode, which is only seen in pictures: planes are infinite for collisions.) */
+/* Ball, target and walls. */
 static const struct ks_env_removal removed[] = {
     {"body", "ball"},    {"geom", "target"},  {"camera", "ball"},
     {"camera", "head"},  {"geom", "wall_px"}, {"geom", "wall_nx"},
@@ -125,6 +124,7 @@ const struct ks_env_domain ks_env_dog = {
     .suite = &ks_env_dm_control,
     .model = {"dog.xml", .nq = 80, .nv = 79, .nu = 38, .na = 38},
     .removed = removed,
+    .floor = {15, 0.1},
     .control_step = 0.015,
     KS_ENV_FUNCTIONS,
 };

@@ -131,6 +131,12 @@ struct ks_env_domain {
     /* What is taken out of the model before it is compiled; the last one has the tag NULL. NULL:
      * nothing. */
     const struct ks_env_removal *removed;
+    /* Half the width of the floor in seconds at the speed `goal`, and its grid in m: dm_control
+     * sets them in the model, which is only seen in pictures. 0: as in the file. */
+    struct {
+        double seconds, grid;
+    } floor;
+    int camera;          /* its number, that of agents from pixels */
     double control_step; /* seconds */
     size_t target; /* number of coordinates of the target that `reset` draws: the first numbers
                       of env->episode, at most KS_ENV_TARGET; else that has KS_ENV_EPISODE */
@@ -218,9 +224,9 @@ double ks_env_difference(size_t n, const double *a, const double *b, double *out
 extern const struct ks_env_engine ks_env_mujoco;
 extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium, ks_env_humanoid_bench,
     ks_env_myosuite;
-extern const struct ks_env_domain ks_env_acrobot, ks_env_cartpole, ks_env_cheetah, ks_env_dog,
-    ks_env_finger_spin, ks_env_finger_turn, ks_env_fish, ks_env_hopper, ks_env_humanoid,
-    ks_env_pendulum, ks_env_quadruped, ks_env_reacher, ks_env_walker;
+extern const struct ks_env_domain ks_env_acrobot, ks_env_cartpole, ks_env_cartpole_sparse,
+    ks_env_cheetah, ks_env_dog, ks_env_finger_spin, ks_env_finger_turn, ks_env_fish, ks_env_hopper,
+    ks_env_humanoid, ks_env_pendulum, ks_env_quadruped, ks_env_reacher, ks_env_walker;
 /* gymnasium.c */
 extern const struct ks_env_domain ks_env_gym_ant, ks_env_gym_half_cheetah, ks_env_gym_hopper,
     ks_env_gym_humanoid, ks_env_gym_standup, ks_env_gym_walker2d;

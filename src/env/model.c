@@ -100,13 +100,16 @@ static ks_status find_package(const struct ks_env_suite *suite, char **folder)
 
 /* --- edits --- */
 
-/* A copy of a model's text without some elements. */
+enum { SIZE = 100 }; /* of the text of an attribute */
+
+/* A copy of a model's text without some elements, or with another attribute `size` of them. */
 struct copy {
     XML_Parser parser;
     const struct ks_env_removal *what;
+    const char *size; /* the attribute's text; NULL: the elements are removed */
     char *text;
     size_t length, depth; /* depth: of elements within the one that is removed; 0: none is */
-    size_t removed;
+    size_t found;
 };
 
 static void copy_clear(struct copy *c)
@@ -115,7 +118,7 @@ static void copy_clear(struct copy *c)
     free(c->text);
 }
 
-static bool is_removed(const struct ks_env_removal *what, const char *tag, const char **attributes)
+static bool is_meant(const struct ks_env_removal *what, const char *tag, const char **attributes)
 {
     if (strcmp(tag, what->tag) != 0 || !what->name)
         return strcmp(tag, what->tag) == 0;
@@ -125,15 +128,33 @@ static bool is_removed(const struct ks_env_removal *what, const char *tag, const
     return false;
 }
 
+static void append(struct copy *c, const char *text, size_t length)
+{
+    memcpy(c->text + c->length, text, length);
+    c->length += length;
+}
+
 /* expat passes all markup and text as they stand in the file, but in UTF-8. */
 static void XMLCALL take(void *argument, const char *text, int length)
 {
     struct copy *c = argument;
 
-    if (c->depth == 0) {
-        memcpy(c->text + c->length, text, (size_t)length);
-        c->length += (size_t)length;
+    if (c->depth == 0)
+        append(c, text, (size_t)length);
+}
+
+/* An element without content, with the other size. No attribute of a model has characters that
+ * XML escapes. */
+static void take_resized(struct copy *c, const char *tag, const char **attributes)
+{
+    append(c, "<", 1), append(c, tag, strlen(tag));
+    for (; *attributes; attributes += 2) {
+        const char *value = strcmp(attributes[0], "size") == 0 ? c->size : attributes[1];
+
+        append(c, " ", 1), append(c, attributes[0], strlen(attributes[0]));
+        append(c, "=\"", 2), append(c, value, strlen(value)), append(c, "\"", 1);
     }
+    append(c, "/>", 2);
 }
 
 static void XMLCALL start(void *argument, const char *tag, const char **attributes)
@@ -142,9 +163,11 @@ static void XMLCALL start(void *argument, const char *tag, const char **attribut
 
     if (c->depth > 0) {
         c->depth++;
-    } else if (is_removed(c->what, tag, attributes)) {
+    } else if (is_meant(c->what, tag, attributes)) {
         c->depth = 1;
-        c->removed++;
+        c->found++;
+        if (c->size)
+            take_resized(c, tag, attributes);
     } else {
         XML_DefaultCurrent(c->parser);
     }
@@ -161,21 +184,23 @@ static void XMLCALL end(void *argument, const char *tag)
         c->depth--;
 }
 
-/* Removes the elements <tag name="name">, or all of the tag if `name` is NULL, from *text. */
-static ks_status edit(const char *path, const struct ks_env_removal *what, char **text,
-                      size_t *size)
+/* Removes the elements <tag name="name">, or all of the tag if `name` is NULL, from *text; or gives
+ * them the attribute `resized`. */
+static ks_status edit(const char *path, const struct ks_env_removal *what, const char *resized,
+                      char **text, size_t *size)
 {
-    KS_CLEARED_BY(copy_clear) struct copy c = {.parser = XML_ParserCreate(NULL), .what = what};
+    KS_CLEARED_BY(copy_clear)
+    struct copy c = {.parser = XML_ParserCreate(NULL), .what = what, .size = resized};
 
     if (!c.parser)
         return ks_fail(KS_MEMORY, "%s: out of memory", path);
-    KS_TRY(ks_alloc(*size + 1, 2, &c.text)); /* Latin-1 has at most twice the bytes in UTF-8 */
+    KS_TRY(ks_alloc(*size + SIZE, 2, &c.text)); /* Latin-1 has at most twice the bytes in UTF-8 */
     XML_SetUserData(c.parser, &c);
     XML_SetElementHandler(c.parser, start, end);
     XML_SetDefaultHandler(c.parser, take);
     if (*size > INT_MAX / 2 || XML_Parse(c.parser, *text, (int)*size, true) != XML_STATUS_OK)
         return ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
-    if (c.removed == 0 && what->name)
+    if (c.found == 0 && what->name)
         return ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, what->tag, what->name);
     free(*text);
     *text = c.text, c.text = NULL;
@@ -235,15 +260,32 @@ done:
     return status;
 }
 
-static ks_status edit_and_compile(const char *path, const struct ks_env_removal *removed,
+/* Makes the floor as large as an episode at the task's speed needs: planes are infinite for
+ * collisions, but not in pictures. Tasks without a speed have one of 1 m/s. */
+static ks_status resize_floor(const struct ks_env_task *task, const char *path, char **text,
+                              size_t *size)
+{
+    static const struct ks_env_removal floor = {"geom", "floor"};
+    const double half = task->domain->floor.seconds * (task->goal > 0 ? task->goal : 1);
+    char words[SIZE];
+
+    if (!(half > 0))
+        return KS_OK;
+    snprintf(words, sizeof words, "%.17g %.17g %.17g", half, half, task->domain->floor.grid);
+    return edit(path, &floor, words, text, size);
+}
+
+static ks_status edit_and_compile(const struct ks_env_task *task, const char *path,
                                   const char *hint, mjModel **model)
 {
+    const struct ks_env_removal *removed = task->domain->removed;
     KS_OWNED char *text = NULL;
     size_t size = 0;
 
     KS_TRY(ks_text_read(path, &text, &size));
     for (; removed->tag; removed++)
-        KS_TRY(edit(path, removed, &text, &size));
+        KS_TRY(edit(path, removed, NULL, &text, &size));
+    KS_TRY(resize_floor(task, path, &text, &size));
     return compile_model(path, &(struct source){text, (int)size, hint}, model);
 }
 
@@ -272,7 +314,7 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
     if (access(path, R_OK) != 0)
         return ks_fail(KS_MISSING, "%s: the model of %s does not exist: %s", path, task->name,
                        hint);
-    return domain->removed ? edit_and_compile(path, domain->removed, hint, model)
+    return domain->removed ? edit_and_compile(task, path, hint, model)
                            : compile_model(path, &(struct source){.hint = hint}, model);
 }
 

@@ -39,9 +39,21 @@
     X(mj_, step2)                                                                                  \
     X(mj_, version)                                                                                \
     X(mj_, versionString)                                                                          \
+    X(mjr_, defaultContext)                                                                        \
+    X(mjr_, freeContext)                                                                           \
+    X(mjr_, makeContext)                                                                           \
+    X(mjr_, readPixels)                                                                            \
+    X(mjr_, render)                                                                                \
+    X(mjr_, setBuffer)                                                                             \
     X(mju_, type2Str)                                                                              \
     X(mju_, user_error)                                                                            \
-    X(mju_, user_warning)
+    X(mju_, user_warning)                                                                          \
+    X(mjv_, defaultOption)                                                                         \
+    X(mjv_, defaultPerturb)                                                                        \
+    X(mjv_, defaultScene)                                                                          \
+    X(mjv_, freeScene)                                                                             \
+    X(mjv_, makeScene)                                                                             \
+    X(mjv_, updateScene)
 
 #define KS_MUJOCO_FIELD(prefix, name) __typeof__(prefix##name) *name;
 extern struct ks_mujoco {

@@ -22,8 +22,7 @@ static const struct ks_env_element elements[] = {
     {.name = NULL},
 };
 
-/* Terrain, walls, ball, target and all rangefinders, which belong to other tasks. (dm_control also
- * sets the floor's size, which is only seen in pictures: planes are infinite for collisions.) */
+/* Terrain, walls, ball, target and all rangefinders, which belong to other tasks. */
 static const struct ks_env_removal removed[] = {
     {"geom", "wall_px"}, {"geom", "wall_py"},   {"geom", "wall_nx"},
     {"geom", "wall_ny"}, {"body", "ball"},      {"site", "target"},
@@ -81,6 +80,8 @@ const struct ks_env_domain ks_env_quadruped = {
     .suite = &ks_env_dm_control,
     .model = {"quadruped.xml", .nq = 23, .nv = 22, .nu = ACTUATORS, .na = ACTUATORS},
     .removed = removed,
+    .floor = {20, 0.5},
+    .camera = 2,
     .control_step = 0.02,
     KS_ENV_FUNCTIONS,
 };

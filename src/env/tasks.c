@@ -19,6 +19,7 @@ static const struct ks_env_task tasks[] = {
     {"acrobot-swingup", &ks_env_acrobot, 6, 0},
     {"cartpole-balance", &ks_env_cartpole, 5, 0},
     {"cartpole-swingup", &ks_env_cartpole, 5, mjPI},
+    {"cartpole-swingup_sparse", &ks_env_cartpole_sparse, 5, mjPI},
     {"cheetah-run", &ks_env_cheetah, 17, 10},
     {"dog-stand", &ks_env_dog, 223, 0},
     {"dog-walk", &ks_env_dog, 223, 1},

@@ -1,5 +1,6 @@
 /* Tasks in shared objects: what configs/tasks/point.c says is what an episode does; ends and
  * divergences; objects that are refused; training, resuming. They are compiled here. */
+#include "env/render.h"
 #include "example.h"
 #include "programs.h"
 #include "suites.h"
@@ -329,4 +330,12 @@ TEST_IN_FOLDER(test_misbehaviour)
     snprintf(launcher, sizeof launcher, "sh -c '\"$@\" & sleep 2; kill $!; wait $!' sh");
     assert_int_equal(train("%s3", run), 143); /* after a time of grace */
     launcher[0] = '\0';
+}
+
+TEST_IN_FOLDER(test_no_frames)
+{
+    struct ks_render *render;
+
+    assert_fails(ks_render_new(open_point(), 1, 1, &render), KS_USAGE,
+                 "expected a task of MuJoCo's");
 }

@@ -63,6 +63,10 @@ TEST(test_cartpole)
     assert_close(reward_of_full_control(NULL), 0.8, 1e-9);
     reward(beside, spinning, NULL);
     check_observed(0, 5, (double[]){0.5, cos(0.3), sin(0.3), 0, -5});
+    take("cartpole-swingup_sparse"); /* 1 within 0.25 m, if the cosine is at least 0.995 */
+    assert_close(reward((double[]){0.24, 0.099}, spinning, NULL), 1, 0);
+    assert_close(reward((double[]){0.26, 0}, NULL, NULL), 0, 0);
+    assert_close(reward((double[]){0, 0.101}, NULL, NULL), 0, 0);
 }
 
 TEST(test_pendulum)

@@ -8,8 +8,8 @@
 # everything is built again.
 #
 # Environment: BUILD, the folder of programs and Python environments (build); EPISODES, the number of
-# episodes of dog-trot (5; other tasks have one); PYTHON, one for which those versions have wheels
-# (python3).
+# episodes of dog-trot (5; other tasks have one); FRAMES, of how many states of each episode pictures are
+# compared, too (0); PYTHON, one for which those versions have wheels (python3).
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -24,7 +24,7 @@ die() {
 }
 
 build_replay() { # FOLDER
-    make --no-print-directory deps >&2
+    make --no-print-directory deps ${FRAMES:+deps-pixels} >&2
     make --no-print-directory BUILD="$1" "$1/peer/replay" >&2
 }
 

@@ -3,14 +3,18 @@
 Usage: dm_control_record.py FOLDER SEED STARTS STEPS TASK[:EPISODES]...      ("dog-trot:5", ...)
 
 Writes FOLDER/TASK.trajectory, see trajectory.py, with the parts of an observation in alphabetical order
-of their names. Start states are drawn in dm_control's order. An episode begins with a start state that is
-forced: a reset, the state, one forward pass, without additional passes that would warm-start the solver.
+of their names. If the environment sets FRAMES, also FOLDER/TASK.frames: of each episode's first FRAMES
+states a picture, uint8 [84, 84, 3], from the camera of agents from pixels (DrQ-v2's dmc.py).
+
+Start states are drawn in dm_control's order. An episode begins with a start state that is forced: a reset,
+the state, one forward pass, without additional passes that would warm-start the solver.
 """
 
 import os
 import sys
 
-os.environ.setdefault("MUJOCO_GL", "disabled")
+FRAMES = int(os.environ.get("FRAMES", 0))
+os.environ.setdefault("MUJOCO_GL", "egl" if FRAMES else "disabled")
 
 import numpy as np  # noqa: E402
 from dm_control import suite  # noqa: E402
@@ -62,21 +66,27 @@ def record(folder, seed, starts, steps, task, episodes):
     gain = (high - low) / 2
     draws = np.random.RandomState(seed)
     still = np.zeros(model.nu)
-    rows = []
+    rows, frames = [], []
     for k in range(episodes):
         stream.start(k)
         environment.reset()
         force(physics, physics.data.qvel.copy())
         rows.append(row(task, environment, still))
-        for _ in range(steps):
+        for i in range(steps):
+            if i < FRAMES:
+                frames.append(physics.render(84, 84, camera_id=2 if domain == "quadruped" else 0))
             action = draws.uniform(-1, 1, model.nu)
             step = environment.step(gain * action + (gain + low))
             rows.append(row(task, environment, action, step))
+    if FRAMES:
+        np.array(frames).tofile(os.path.join(folder, task + ".frames"))
     forced = []
     for k in range(starts):
         stream.start(k)
         environment.reset()
         rows.append(row(task, environment, still))
+        if task == "cartpole-swingup_sparse":  # hanging poles have no reward
+            physics.data.qpos[1] = draws.uniform(-0.2, 0.2)
         force(physics, FASTEST * draws.uniform(-1, 1, model.nv))
         forced.append(row(task, environment, still))
     sizes = [model.nq, model.nv, model.na, target(task, physics).size, model.nu]

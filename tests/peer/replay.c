@@ -14,7 +14,43 @@
  * random actions alone seldom earn rewards. Where tasks have a goal, these states also say whether
  * they are an end and whether they are a solution. The deviation of a value is
  * |here - recorded| / max(1, |recorded|). */
+#include "env/render.h"
 #include "suites.h"
+
+enum { SIDE = 84, FRAME = 3 * SIDE * SIDE };
+
+/* Draws the states of which the record has pictures, in the file `path`, and counts those that have
+ * the same bytes. */
+static ks_status compare_frames(struct ks_env *env, const struct trajectory *t, const char *path,
+                                size_t *equal, size_t *frames)
+{
+    static uint8_t here[FRAME], there[FRAME];
+    KS_OWNED_BY(ks_render_free) struct ks_render *render = NULL;
+    double observation[WIDEST], reward;
+    enum ks_env_end end;
+    FILE *file = fopen(path, "rb");
+    ks_status status = KS_OK;
+    size_t each;
+
+    if (!file)
+        return KS_OK;
+    fseek(file, 0, SEEK_END);
+    each = (size_t)ftell(file) / FRAME / t->episodes;
+    rewind(file);
+    KS_GO(ks_render_new(env, SIDE, SIDE, &render));
+    for (size_t episode = 0; episode < t->episodes; episode++)
+        for (size_t i = 0; i < each; i++, ++*frames) {
+            const struct trajectory_row row = trajectory_row(t, episode, i);
+
+            KS_GO(i == 0 ? ks_env_force(env, &row.state, observation)
+                         : ks_env_step(env, row.action, observation, &reward, &end));
+            KS_GO(ks_render_frame(render, here));
+            *equal += fread(there, FRAME, 1, file) == 1 && memcmp(here, there, FRAME) == 0;
+        }
+done:
+    fclose(file);
+    return status;
+}
 
 static ks_status check_sizes(const char *path, const struct trajectory *t, const struct ks_env *env)
 {
@@ -35,7 +71,9 @@ static ks_status replay_file(const char *path, struct deviation *d)
     ks_status status = KS_OK;
     struct trajectory t;
     struct ks_env *env = NULL;
+    char frames[4096];
 
+    snprintf(frames, sizeof frames, "%.*s.frames", (int)(strrchr(path, '.') - path), path);
     KS_GO(trajectory_read(path, &t));
     if (strcmp(t.mujoco, ks_env_mujoco_version()) != 0) {
         status = ks_fail(KS_FORMAT, "%s: recorded with MuJoCo %s, but this is %s", path, t.mujoco,
@@ -46,9 +84,11 @@ static ks_status replay_file(const char *path, struct deviation *d)
     KS_GO(check_sizes(path, &t, env));
     KS_GO(replay_episodes(env, &t, d));
     KS_GO(replay_starts(env, &t, d));
-    printf("%-18s %6zu %8zu %8zu %8zu %12.3g %10.3g %8zu %7zu %10.3g %7zu %8.3f\n", t.task,
+    KS_GO(compare_frames(env, &t, frames, &d->equal_frames, &d->frames));
+    printf("%-23s %6zu %8zu %8zu %8zu %12.3g %10.3g %8zu %7zu %10.3g %7zu %8.3f %zu/%zu\n", t.task,
            d->steps, d->terminal, d->values, d->differing, d->observation, d->reward, d->scored,
-           t.starts, d->start, d->solved, 1e3 * d->seconds / (double)d->steps);
+           t.starts, d->start, d->solved, 1e3 * d->seconds / (double)d->steps, d->equal_frames,
+           d->frames);
 done:
     ks_env_free(env);
     free(t.rows);
@@ -77,9 +117,9 @@ int main(int argc, char **argv)
         return 0;
     }
     printf("MuJoCo %s; largest relative deviations\n", ks_env_mujoco_version());
-    printf("%-18s %6s %8s %8s %8s %12s %10s %8s %7s %10s %7s %8s\n", "task", "steps", "terminal",
+    printf("%-23s %6s %8s %8s %8s %12s %10s %8s %7s %10s %7s %8s %s\n", "task", "steps", "terminal",
            "values", "differ", "observation", "reward", "rewarded", "starts", "start", "solved",
-           "ms/step");
+           "ms/step", "frames");
     for (int i = 1; i < argc; i++) {
         struct deviation d = {.observation = 0};
         ks_status status = replay_file(argv[i], &d);
@@ -89,6 +129,11 @@ int main(int argc, char **argv)
         }
         if (!is_within_bound(&d)) {
             fprintf(stderr, "replay: %s: a deviation exceeds the bound of 1e-9\n", argv[i]);
+            exit_status = 1;
+        }
+        if (d.equal_frames < d.frames) {
+            fprintf(stderr, "replay: %s: %zu of %zu frames differ\n", argv[i],
+                    d.frames - d.equal_frames, d.frames);
             exit_status = 1;
         }
         if (d.scored == 0) {

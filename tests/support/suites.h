@@ -55,6 +55,7 @@ struct deviation {
     size_t scored;                   /* compared rewards that are not 0 */
     size_t terminal;                 /* episodes that ended in a terminal state */
     size_t solved;                   /* forced states that solve the task */
+    size_t frames, equal_frames;     /* pictures of states; those of the same bytes */
     double seconds;                  /* of all steps */
 };
 
