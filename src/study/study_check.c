@@ -59,6 +59,20 @@ static ks_status check_critics(const struct check *c, const char *name,
     return KS_OK;
 }
 
+/* Adam's second moment is 0 until the first update. */
+static ks_status check_moments(const struct check *c)
+{
+    if (strcmp(c->asked->options.kind->name, "preconditioned") != 0 ||
+        c->asked->scope.checkpoints != KS_STUDY_ALL ||
+        c->study->checkpoint[0] > c->study->first_update)
+        return KS_OK;
+    ks_fail(KS_FORMAT,
+            "--operator: preconditioned is not defined before the first update, and the "
+            "checkpoint of step %zu is: expected checkpoints = trained or last",
+            c->study->checkpoint[0]);
+    return fail_at(c, "operator", NULL);
+}
+
 /* The descriptions of one architecture's networks, for a task of these widths. */
 struct networks {
     struct KS(arch) *critic, *actor; /* owned */
@@ -117,8 +131,10 @@ ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t a
             return fail_at(&c, "batch", NULL);
         }
         for (size_t i = 0; i < s->n_architectures; i++)
-            if (s->analysis[k].scope.of[i] && !s->architecture[i].elsewhere)
+            if (s->analysis[k].scope.of[i] && !s->architecture[i].elsewhere) {
+                KS_TRY(check_moments(&c));
                 KS_TRY(check_architecture(&c, &s->architecture[i]));
+            }
     }
     return KS_OK;
 }

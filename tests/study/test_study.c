@@ -331,6 +331,8 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
         {"tiny.arch", "array = 0/scale",
          ":8: tiny.arch: --array: expected some of 00_dense/kernel, 00_dense/bias, "},
         {"bn+ce", "operator = manifold", ":8: bn+ce: --operator: manifold needs a projected"},
+        {"", "operator = preconditioned",
+         ":8: --operator: preconditioned is not defined before the first update"},
         {"", "exact = yes", ":8: bn+wn+ce: --exact: expected at most 8000 parameters, found 19"},
         {"broken.arch", "", "broken.arch:2: "},
     };
@@ -346,6 +348,9 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
         text_of(head, "tiny.arch", "batches = 2\ncritic = 1\narray = 2/bias, 0/bias"), &s));
     assert_ok(ks_study_check(s, 223, 38));
     assert_ok(study_of_text(text_of(head, "", "operator = manifold"), &s));
+    assert_ok(ks_study_check(s, 223, 38));
+    assert_ok(
+        study_of_text(text_of(head, "", "operator = preconditioned\ncheckpoints = trained"), &s));
     assert_ok(ks_study_check(s, 223, 38));
 }
 
