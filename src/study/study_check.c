@@ -67,8 +67,9 @@ static ks_status check_moments(const struct check *c)
         c->study->checkpoint[0] > c->study->first_update)
         return KS_OK;
     ks_fail(KS_FORMAT,
-            "--operator: preconditioned is not defined before the first update, and the "
-            "checkpoint of step %zu is: expected checkpoints = trained or last",
+            "--operator: preconditioned is not defined before the first update, as the "
+            "checkpoint of step %zu is: expected an [analyze NAME] with checkpoints = "
+            "trained or last",
             c->study->checkpoint[0]);
     return fail_at(c, "operator", NULL);
 }

@@ -349,8 +349,8 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
     assert_ok(ks_study_check(s, 223, 38));
     assert_ok(study_of_text(text_of(head, "", "operator = manifold"), &s));
     assert_ok(ks_study_check(s, 223, 38));
-    assert_ok(
-        study_of_text(text_of(head, "", "operator = preconditioned\ncheckpoints = trained"), &s));
+    assert_ok(study_of_text(
+        text_of(head, "", "[analyze adam]\noperator = preconditioned\ncheckpoints = trained"), &s));
     assert_ok(ks_study_check(s, 223, 38));
 }
 
