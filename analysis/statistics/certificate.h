@@ -24,7 +24,7 @@
 /* A product_error above this causes a warning. */
 #define KS_WRONG_PRODUCT 1e-3
 
-/* A probe has touched a null direction if this part of it, at least, is in the Krylov space. */
+/* A probe has touched a null direction if more than this part of it is in its Krylov space. */
 #define KS_NULL_TOUCHED 1e-5
 
 enum { KS_LEAST_HELD_OUT = 4 }; /* fewer minibatches say too little about others */
@@ -58,9 +58,12 @@ struct ks_certificates {
     double *length; /* [probes, prefixes + 1]: |s| for the vector y = (I - P_Z) Q_m s of each sigma,
                      * |y| = 1: the factor by which rounding errors of A Q_m s are amplified */
     double *null_weight; /* [probes + 2] |P_Z q_0|^2; 0 for the probe at the gradient; for the one
-                          * beside the first probe in the directions of Z that this one has not
-                          * touched (complement.h) */
-    size_t null_touched; /* how many it has; 0: no probe is beside it */
+                          * beside the first probe, number 1, in the directions of Z that the
+                          * first probe has not touched (complement.h) */
+    /* Set with the probe beside the first one: how many directions of Z the first probe has
+     * touched, and the largest |v'z| of its last vector v with another one z, |z| = 1. */
+    size_t null_touched;
+    double null_last;
     /* The complete start vector g [n] of the probe at the gradient, or NULL; set by the caller
      * before ks_certify, not owned. ks_certify also computes gradient_curvature = g'Ag/g'g. */
     const double *gradient;

@@ -1,6 +1,8 @@
 /* Forms the vectors to be certified from the Lanczos vectors of each probe. */
 #include "statistics/certificate.h"
 
+#include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,29 +131,35 @@ static void find_gram(struct forming *f)
 /* What is known of the null space beside V = [v_1 .. v_k], the vectors of the first probe: N = Z'V
  * has the singular values sigma_i and, with the eigenvectors g_i of N'N, the left singular vectors
  * N g_i / sigma_i. The directions of Z along those with sigma_i > KS_NULL_TOUCHED are not known
- * beside V. Their weight is taken from that of the next vector q, with x = N'Z'q. f->gram is N'N,
- * with x as its last column and |Z'q|^2 at its end; f->steps is k. */
+ * beside V. Their weight is taken from that of the next vector q, with x = N'Z'q. Of the others,
+ * v_k has at most a part of (sum sigma_i^2 g_ik^2)^(1/2), to which the rounding of N'N is added.
+ * f->gram is N'N, with x as its last column and |Z'q|^2 at its end; f->steps is k. */
 static ks_status find_beside(struct forming *f, struct ks_certificates *c)
 {
     const size_t k = f->steps, size = k + 1;
     const double *x = f->gram + k * size;
-    double weight = x[k];
+    double weight = x[k], last = (double)k * DBL_EPSILON;
     lapack_int info;
 
+    assert(c->probes == 1);
     c->null_touched = 0;
     info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)k, f->gram, (lapack_int)size,
                           f->theta);
+    if (info == LAPACK_WORK_MEMORY_ERROR)
+        return ks_fail(KS_MEMORY, "out of memory in LAPACK's dsyevd");
     if (info != 0)
         return ks_fail(KS_NUMBER, "LAPACK's dsyevd failed with info = %d", (int)info);
     for (size_t i = 0; i < k; i++) {
-        const double along = cblas_ddot((int)k, f->gram + i * size, 1, x, 1);
+        const double *g = f->gram + i * size, along = cblas_ddot((int)k, g, 1, x, 1);
 
-        if (!(f->theta[i] > KS_NULL_TOUCHED * KS_NULL_TOUCHED))
-            continue;
-        weight -= along * along / f->theta[i];
-        c->null_touched++;
+        if (f->theta[i] > KS_NULL_TOUCHED * KS_NULL_TOUCHED) {
+            weight -= along * along / f->theta[i];
+            c->null_touched++;
+        } else
+            last += fmax(f->theta[i], 0) * g[k - 1] * g[k - 1];
     }
     c->null_weight[1] = fmin(fmax(weight, 0), 1);
+    c->null_last = sqrt(last);
     return KS_OK;
 }
 
@@ -222,7 +230,7 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
     if (!ks_counting())
         find_gram(&f);
     if (l->kept > 0)
-        return c->basis ? find_beside(&f, c) : KS_OK;
+        return c->basis && !ks_counting() ? find_beside(&f, c) : KS_OK;
     if (!ks_counting())
         c->null_weight[l->probe] = fmin(f.gram[0], 1);
     KS_TRY(find_sigma(&f));

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "statistics/certificate.h"
-
 void ks_complement_free(struct ks_complement *k)
 {
     if (k)
@@ -29,7 +27,7 @@ ks_status ks_complement_new(const struct ks_share_bounds *b, struct ks_complemen
                                      .probes = 1,
                                      .probe = b->in->complement,
                                      .h = b->in->h,
-                                     .null_image = KS_NULL_TOUCHED * k->t->beta[k->t->m - 1]};
+                                     .null_image = b->in->null_last * k->t->beta[k->t->m - 1]};
     KS_TRY(ks_share_bounds_new(&k->in, &k->c));
     *complement = k, k = NULL;
     return KS_OK;

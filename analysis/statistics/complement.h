@@ -27,10 +27,11 @@
  * C, not even with h = 0.
  *
  * Null directions Z of A that are orthogonal to V are also null directions of C. In exact
- * arithmetic these are all but one, since V = p(A) q_0 has no other null component than that of
- * q_0. Rounding lets V touch more of them: it finds further copies of the eigenvalue 0. So
- * directions of which more than tau = KS_NULL_TOUCHED is in V count as unknown. The others, |V'z|
- * <= tau, have, but for rounding, C W'z = -beta_m u e_m'V'z, of a size of at most beta_m tau. */
+ * arithmetic these are all but one: every column of V is p(A) q_0 with a polynomial p, so its null
+ * component is a multiple of that of q_0. Rounding lets V touch more of them: it finds further
+ * copies of the eigenvalue 0. So directions of which more than KS_NULL_TOUCHED is in V count as
+ * unknown. For the others, z, rounding apart, C W'z = -beta_m u v_m'z with the last column v_m of
+ * V. */
 #ifndef KS_STATISTICS_COMPLEMENT_H
 #define KS_STATISTICS_COMPLEMENT_H
 

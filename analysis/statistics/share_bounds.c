@@ -104,10 +104,29 @@ static ks_status find_mean(const struct ks_share_bounds *b,
     return KS_OK;
 }
 
+/* The share that the known zeros alone can appear to have after w0 was subtracted. The operator of
+ * the run is A + E, |E| <= h: its null space is rotated, and w0 = |P_Z q|^2 is not exactly its
+ * weight. After a rotation by an angle with sine t the weight is at most (sqrt(w0) + t sqrt(1 -
+ * w0))^2. */
+static double turned(const struct ks_share_bounds *b, double t)
+{
+    return b->null_size > 0 ? 2 * b->null_size * t + t * t : 0;
+}
+
+/* Zeros that are only known up to |A z| <= null_image are rotated by an angle with a sine of at
+ * most null_image / x towards eigenvectors with |lambda| > x (Davis and Kahan, below). */
 ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, struct ks_interval *mu)
 {
+    double doubt;
+
     *mu = (struct ks_interval){0, 0};
-    return x >= 0 ? find_mean(b, ks_radau_within, x, true, mu) : KS_OK;
+    if (!(x >= 0))
+        return KS_OK;
+    KS_TRY(find_mean(b, ks_radau_within, x, true, mu));
+    doubt = b->in->null_image > 0 ? turned(b, b->in->null_image / x) : 0;
+    mu->lower = fmax(mu->lower - doubt, 0);
+    mu->upper = fmin(mu->upper + doubt, 1);
+    return KS_OK;
 }
 
 /* From bounds of weights to bounds of counts: a count is possible unless the bounds lie in a tail
@@ -147,48 +166,40 @@ static double count_of(const struct ks_share_bounds *b, double share, bool upper
     return (double)low;
 }
 
-/* The share that the known zeros alone can appear to have after w0 was subtracted. The operator of
- * the run is A + E, |E| <= h: its null space is rotated, and w0 = |P_Z q|^2 is not exactly its
- * weight. After a rotation by an angle with sine t the weight is at most (sqrt(w0) + t sqrt(1 -
- * w0))^2. */
-static double turned(const struct ks_share_bounds *b, double t)
-{
-    return b->null_size > 0 ? 2 * b->null_size * t + t * t : 0;
-}
-
 /* Whether the share L' of [-x, x] proves that [-x, x] contains an eigenvalue other than the known
  * zeros. Suppose that it contains none. Towards eigenvectors with |lambda| > y >= x, rounding
  * rotates the null space by an angle with a sine of at most h / y (Davis and Kahan, SIAM J. Numer.
- * Anal. 7, 1970), as does null_image, and the eigenvectors between x and y have a share of at most
- * U'(y) - L'(x). */
+ * Anal. 7, 1970), and the eigenvectors between x and y have a share of at most U'(y) - L'(x). */
 static ks_status is_shown(const struct ks_share_bounds *b, double x, double share, bool *shown)
 {
-    const double most = b->size[b->sizes - 1], moved = b->in->h + b->in->null_image;
+    double most = b->size[b->sizes - 1];
 
-    *shown = b->null_size == 0 || moved == 0;
+    *shown = b->null_size == 0 || b->in->h == 0;
     for (double y = x; !*shown && y > 0 && y <= most; y *= 4) {
         struct ks_interval mu = {share, share};
 
         if (y > x)
             KS_TRY(ks_share_bounds_within(b, y, &mu));
-        *shown = share > SLACK + turned(b, sqrt(fmax(mu.upper - share, 0)) + moved / y);
+        *shown = share > SLACK + turned(b, sqrt(fmax(mu.upper - share, 0)) + b->in->h / y);
     }
     return KS_OK;
 }
 
 /* The number of eigenvalues other than known zeros that are certain to be in [low, high]: the
  * largest number of disjoint spans in it. Spans that contain zero are skipped if zeros are known,
- * as these are counted separately. */
+ * as these are counted separately; and what null_image can make of a zero. */
 static size_t certain(const struct ks_share_bounds *b, double low, double high)
 {
-    bool zeros = b->in->n_null + b->zeros > 0;
+    const bool zeros = b->in->n_null + b->zeros > 0;
+    const double image = b->in->null_image;
     double last = -INFINITY;
     size_t count = 0;
 
     for (size_t i = 0; i < b->spans && b->span[i].upper <= high; i++) {
         const struct ks_interval *s = &b->span[i];
 
-        if (s->lower < low || s->lower <= last || (zeros && s->lower <= 0 && s->upper >= 0))
+        if (s->lower < low || s->lower <= last ||
+            (zeros && s->lower <= image && s->upper >= -image))
             continue;
         last = s->upper;
         count++;
@@ -207,15 +218,17 @@ static double above(double x)
  * V of a probe are orthonormal and V' (A + E) V = T with |E| <= h, so A + E has at least as many
  * eigenvalues from x + h on as T, and A at least as many from x on. h includes what rounding and
  * V'V - I move the Ritz values (test_cauchy_in_float32). Known zeros may be among these eigenvalues
- * if x is not positive: then the theorem counts the positive ones and spans the others. */
+ * if x is not positive: then the theorem counts the positive ones and spans the others. (Where
+ * null_image is not 0, it stands in place of this 0.) */
 static size_t certain_beyond(const struct ks_share_bounds *b, double x, int sign)
 {
-    const bool zeros = b->in->n_null + b->zeros > 0 && x <= 0;
-    const double from = zeros ? above(0) : x;
+    const double image = b->in->null_image;
+    const bool zeros = b->in->n_null + b->zeros > 0 && x <= image;
+    const double from = zeros ? above(image) : x;
     size_t most = sign > 0 ? certain(b, x, INFINITY) : certain(b, -INFINITY, -x), rest = 0;
 
     if (zeros)
-        rest = sign > 0 ? certain(b, x, 0) : certain(b, 0, -x);
+        rest = sign > 0 ? certain(b, x, image) : certain(b, -image, -x);
     for (size_t p = 0; p < b->in->probes; p++) {
         const struct ks_radau *r = b->radau[p];
         size_t count = rest;

@@ -33,6 +33,7 @@ struct ks_shares_input {
      * there. NULL: none. */
     const struct ks_share_probe *complement;
     size_t n_null_beside;
+    double null_last;     /* the largest part of probe[0]'s last vector in one of them        */
     double null_image;    /* |A z| <= this for the known null directions z, |z| = 1           */
     double h;             /* half the noise floor: |operator of the run - A| <= h              */
     double abs_max_lower; /* lower bound of lambda_abs_max, from a certificate                 */

@@ -379,6 +379,7 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
                                         .null_weight = k->null_known ? c->null_weight[row] : 0};
     in->complement = &list[row];
     in->n_null_beside = k->null_known ? in->n_null - c->null_touched : 0;
+    in->null_last = k->null_known ? c->null_last : 0;
     return KS_OK;
 }
 

@@ -290,7 +290,7 @@ static void check_beside(const char *text, const struct variant *v, bool single)
     struct ks_certificates c;
     struct ks_lanczos *l;
     struct setting s;
-    double *part, weight;
+    double *part, weight, last;
     size_t touched;
 
     set_up_variant(text, v, single, &s);
@@ -306,9 +306,10 @@ static void check_beside(const char *text, const struct variant *v, bool single)
         take_null(&s, ks_lanczos_widened(l, j), part + j * s.n);
     step(l);
     assert_ok(ks_certificates_take(&c, l));
-    weight = null_weight_beside(s.n, l->kept, s.n, part, part + l->kept * s.n, &touched);
+    weight = null_weight_beside(s.n, l->kept, s.n, part, part + l->kept * s.n, &touched, &last);
     assert_close(c.null_weight[1], weight, 1e-6);
     assert_int_equal(c.null_touched, touched);
+    assert_true(c.null_last >= last && c.null_last <= 1e-5);
     ks_certificates_clear(&c);
 }
 

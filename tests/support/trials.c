@@ -170,7 +170,7 @@ void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double n
 }
 
 double null_weight_beside(size_t d, size_t m, size_t stride, const double *vectors,
-                          const double *next, size_t *touched)
+                          const double *next, size_t *touched, double *last)
 {
     const size_t k = d < m ? d : m;
     double *part = malloc(d * m * sizeof *part), *u = malloc(d * k * sizeof *u),
@@ -186,6 +186,9 @@ double null_weight_beside(size_t d, size_t m, size_t stride, const double *vecto
                      0);
     for (*touched = 0; *touched < k && sigma[*touched] > KS_NULL_TOUCHED; ++*touched)
         weight -= pow(dot(d, u + *touched * d, next), 2);
+    *last = 0;
+    for (size_t i = *touched; i < k; i++)
+        *last = hypot(*last, sigma[i] * vt[(m - 1) * k + i]);
     free(part), free(u), free(vt), free(sigma);
     return weight;
 }
@@ -201,8 +204,9 @@ void make_trial_with_complement(const struct spectrum *s, size_t probes, uint64_
     make(s, probes, seed, noise, basis, t);
     run_probe(s, MOST_PROBES, seed, noise, basis, t->probe[0].steps, t);
     if (s->null > 0)
-        t->probe[MOST_PROBES].null_weight = null_weight_beside(
-            s->null, t->probe[0].steps, N, basis, basis + t->probe[0].steps * N, &touched);
+        t->probe[MOST_PROBES].null_weight = null_weight_beside(s->null, t->probe[0].steps, N, basis,
+                                                               basis + t->probe[0].steps * N,
+                                                               &touched, &t->in.null_last);
     t->in.n_null_beside = s->null - touched;
     t->in.complement = &t->probe[MOST_PROBES];
     free(basis);

@@ -61,7 +61,7 @@ void make_trial_with_complement(const struct spectrum *s, size_t probes, uint64_
  * `vectors`, `stride` numbers apart: *touched, its dimensions along singular values above
  * KS_NULL_TOUCHED; and the squared norm of `next` [d] along all others. */
 double null_weight_beside(size_t d, size_t m, size_t stride, const double *vectors,
-                          const double *next, size_t *touched);
+                          const double *next, size_t *touched, double *last);
 int by_size(const void *a, const void *b);
 
 /* The true values for a spectrum, with the resolution h. */
