@@ -4,7 +4,7 @@
 # Installs missing dependencies: distribution packages, the MuJoCo library (FOLDER/mujoco) and the
 # models of dm_control's suite and of Gymnasium (FOLDER/dm_control, FOLDER/gymnasium); or, with the
 # second argument, only the models of MyoSuite (FOLDER/myosuite), or OpenGL without a window and in
-# software, for pictures (distribution packages of Mesa). All but the first come from the
+# software, for pictures (distribution packages of Mesa). MuJoCo and the models come from the
 # published Python wheels that wheels.txt pins by version and SHA-256; pip only downloads them, and
 # Python is not needed later. If MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR is another
 # folder, that installation is checked and nothing is downloaded for it. If nothing is missing, prints

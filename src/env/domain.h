@@ -117,7 +117,7 @@ struct ks_env_element {
 #define KS_SITE(name)          KS_ELEMENT(mjOBJ_SITE, name, 0)
 #define KS_SENSOR(name, width) KS_ELEMENT(mjOBJ_SENSOR, name, width)
 
-/* The elements <tag name="name"> of a model as XML; all of the tag if `name` is NULL. */
+/* Elements of a model as XML: <tag name="name">, or all of the tag if `name` is NULL. */
 struct ks_env_removal {
     const char *tag, *name;
 };

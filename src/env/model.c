@@ -108,8 +108,10 @@ struct copy {
     const struct ks_env_removal *what;
     const char *size; /* the attribute's text; NULL: the elements are removed */
     char *text;
-    size_t length, depth; /* depth: of elements within the one that is removed; 0: none is */
+    size_t length, room; /* of the text so far, and at most                             */
+    size_t depth;        /* of elements within the one that is removed; 0: none is      */
     size_t found;
+    bool overflows;
 };
 
 static void copy_clear(struct copy *c)
@@ -130,8 +132,17 @@ static bool is_meant(const struct ks_env_removal *what, const char *tag, const c
 
 static void append(struct copy *c, const char *text, size_t length)
 {
+    c->overflows = c->overflows || length > c->room - c->length;
+    if (c->overflows)
+        return;
     memcpy(c->text + c->length, text, length);
     c->length += length;
+}
+
+static void append_attribute(struct copy *c, const char *name, const char *value)
+{
+    append(c, " ", 1), append(c, name, strlen(name));
+    append(c, "=\"", 2), append(c, value, strlen(value)), append(c, "\"", 1);
 }
 
 /* expat passes all markup and text as they stand in the file, but in UTF-8. */
@@ -143,17 +154,15 @@ static void XMLCALL take(void *argument, const char *text, int length)
         append(c, text, (size_t)length);
 }
 
-/* An element without content, with the other size. No attribute of a model has characters that
- * XML escapes. */
+/* An element without content, with the other size. A model that MuJoCo reads has no attributes with
+ * characters that XML escapes; of others it says that it cannot read them. */
 static void take_resized(struct copy *c, const char *tag, const char **attributes)
 {
     append(c, "<", 1), append(c, tag, strlen(tag));
-    for (; *attributes; attributes += 2) {
-        const char *value = strcmp(attributes[0], "size") == 0 ? c->size : attributes[1];
-
-        append(c, " ", 1), append(c, attributes[0], strlen(attributes[0]));
-        append(c, "=\"", 2), append(c, value, strlen(value)), append(c, "\"", 1);
-    }
+    for (; *attributes; attributes += 2)
+        if (strcmp(attributes[0], "size") != 0)
+            append_attribute(c, attributes[0], attributes[1]);
+    append_attribute(c, "size", c->size);
     append(c, "/>", 2);
 }
 
@@ -184,8 +193,8 @@ static void XMLCALL end(void *argument, const char *tag)
         c->depth--;
 }
 
-/* Removes the elements <tag name="name">, or all of the tag if `name` is NULL, from *text; or gives
- * them the attribute `resized`. */
+/* Removes the elements <tag name="name">, or all of the tag if `name` is NULL, from *text; or sets
+ * their attribute `size` to `resized`. */
 static ks_status edit(const char *path, const struct ks_env_removal *what, const char *resized,
                       char **text, size_t *size)
 {
@@ -194,12 +203,15 @@ static ks_status edit(const char *path, const struct ks_env_removal *what, const
 
     if (!c.parser)
         return ks_fail(KS_MEMORY, "%s: out of memory", path);
-    KS_TRY(ks_alloc(*size + SIZE, 2, &c.text)); /* Latin-1 has at most twice the bytes in UTF-8 */
+    c.room = 2 * (*size + SIZE); /* Latin-1 has at most twice the bytes in UTF-8 */
+    KS_TRY(ks_alloc(c.room + 1, 1, &c.text));
     XML_SetUserData(c.parser, &c);
     XML_SetElementHandler(c.parser, start, end);
     XML_SetDefaultHandler(c.parser, take);
     if (*size > INT_MAX / 2 || XML_Parse(c.parser, *text, (int)*size, true) != XML_STATUS_OK)
         return ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
+    if (c.overflows)
+        return ks_fail(KS_FORMAT, "%s: %s: expected attributes without entities", path, what->tag);
     if (c.found == 0 && what->name)
         return ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, what->tag, what->name);
     free(*text);

@@ -127,7 +127,7 @@ static ks_status make_current(const struct ks_render *r)
                : fail_to_render(r->env, "EGL's context cannot be used");
 }
 
-enum { MOST_SIDE = 4096, MOST_SHAPES = 1000 }; /* dm_control's number of shapes in a scene */
+enum { MOST_SIDE = 4096, MOST_SHAPES = 1000 }; /* dm_control has at least 1000 shapes in a scene */
 
 static void make_scene(void *argument)
 {
@@ -162,7 +162,7 @@ ks_status ks_render_new(struct ks_env *env, size_t height, size_t width, struct 
     KS_TRY(make_current(r));
     KS_TRY(ks_physics_guard(make_scene, r));
     if (r->gl.offWidth < r->width || r->gl.offHeight < r->height)
-        return fail_to_render(env, "its buffer is too small");
+        return fail_to_render(env, "MuJoCo's buffer for frames is too small");
     *render = r, r = NULL;
     return KS_OK;
 }

@@ -60,17 +60,18 @@ static ks_status check_critics(const struct check *c, const char *name,
 }
 
 /* Adam's second moment is 0 until the first update. */
-static ks_status check_moments(const struct check *c)
+static ks_status check_moments(const struct check *c, size_t architecture)
 {
+    const struct ks_study *s = c->study;
+    const size_t analysis = (size_t)(c->asked - s->analysis);
+
     if (strcmp(c->asked->options.kind->name, "preconditioned") != 0 ||
-        c->asked->scope.checkpoints != KS_STUDY_ALL ||
-        c->study->checkpoint[0] > c->study->first_update)
+        s->checkpoint[0] > s->first_update || !ks_study_asks(s, analysis, architecture, 0))
         return KS_OK;
     ks_fail(KS_FORMAT,
-            "--operator: preconditioned is not defined before the first update, as the "
-            "checkpoint of step %zu is: expected an [analyze NAME] with checkpoints = "
-            "trained or last",
-            c->study->checkpoint[0]);
+            "--operator: preconditioned is not defined at the checkpoint of step %zu, which is "
+            "before the first update: expected an [analyze NAME] with checkpoints = trained",
+            s->checkpoint[0]);
     return fail_at(c, "operator", NULL);
 }
 
@@ -133,7 +134,7 @@ ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t a
         }
         for (size_t i = 0; i < s->n_architectures; i++)
             if (s->analysis[k].scope.of[i] && !s->architecture[i].elsewhere) {
-                KS_TRY(check_moments(&c));
+                KS_TRY(check_moments(&c, i));
                 KS_TRY(check_architecture(&c, &s->architecture[i]));
             }
     }

@@ -24,7 +24,8 @@ die() {
 }
 
 build_replay() { # FOLDER
-    make --no-print-directory deps ${FRAMES:+deps-pixels} >&2
+    make --no-print-directory deps >&2
+    [ "${FRAMES:-0}" -eq 0 ] || make --no-print-directory deps-pixels >&2
     make --no-print-directory BUILD="$1" "$1/peer/replay" >&2
 }
 
@@ -76,6 +77,7 @@ tasks=$("$build/peer/replay" --tasks dm_control)
 for task in $tasks; do
     [ "$task" = dog-trot ] && set -- "$@" "$task:${EPISODES:-5}" || set -- "$@" "$task:1"
 done
+rm -f "$folder"/*.frames # of an earlier run
 echo "recording with dm_control $version, MuJoCo $mujoco" >&2
 "$folder/venv/bin/python" tests/peer/dm_control_record.py "$folder" 1 $starts $steps "$@"
 # shellcheck disable=SC2086 # a list of words

@@ -37,6 +37,11 @@ static ks_status compare_frames(struct ks_env *env, const struct trajectory *t, 
     fseek(file, 0, SEEK_END);
     each = (size_t)ftell(file) / FRAME / t->episodes;
     rewind(file);
+    if (each == 0 || each > t->steps) {
+        status = ks_fail(KS_FORMAT, "%s: expected at most %zu pictures of each of %zu episodes",
+                         path, t->steps, t->episodes);
+        goto done;
+    }
     KS_GO(ks_render_new(env, SIDE, SIDE, &render));
     for (size_t episode = 0; episode < t->episodes; episode++)
         for (size_t i = 0; i < each; i++, ++*frames) {
@@ -71,9 +76,10 @@ static ks_status replay_file(const char *path, struct deviation *d)
     ks_status status = KS_OK;
     struct trajectory t;
     struct ks_env *env = NULL;
+    const char *end = strrchr(path, '.');
     char frames[4096];
 
-    snprintf(frames, sizeof frames, "%.*s.frames", (int)(strrchr(path, '.') - path), path);
+    snprintf(frames, sizeof frames, "%.*s.frames", (int)(end ? end - path : 0), path);
     KS_GO(trajectory_read(path, &t));
     if (strcmp(t.mujoco, ks_env_mujoco_version()) != 0) {
         status = ks_fail(KS_FORMAT, "%s: recorded with MuJoCo %s, but this is %s", path, t.mujoco,

@@ -332,7 +332,7 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
          ":8: tiny.arch: --array: expected some of 00_dense/kernel, 00_dense/bias, "},
         {"bn+ce", "operator = manifold", ":8: bn+ce: --operator: manifold needs a projected"},
         {"", "operator = preconditioned",
-         ":8: --operator: preconditioned is not defined before the first update"},
+         ":8: --operator: preconditioned is not defined at the checkpoint of step"},
         {"", "exact = yes", ":8: bn+wn+ce: --exact: expected at most 8000 parameters, found 19"},
         {"broken.arch", "", "broken.arch:2: "},
     };
