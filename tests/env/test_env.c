@@ -368,6 +368,18 @@ TEST(test_malformed_model)
     "<geom name='wall_nx' size='1'/><geom name='wall_py' size='1'/>"                               \
     "<geom name='wall_ny' size='1'/></worldbody>"
 
+/* An attribute of the floor that is far longer than the file, by entities. */
+TEST(test_long_attribute)
+{
+    struct ks_env *env = NULL;
+
+    write_model(text_of("<!DOCTYPE m [<!ENTITY e '%8000d'>]><mujoco><worldbody><geom name='floor' "
+                        "material='&e;&e;&e;&e;&e;&e;'/></worldbody>" EDITED "</mujoco>",
+                        1));
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT,
+                 "geom: expected attributes without");
+}
+
 /* A model whose meshes are missing; and a model with other sizes than the dog's. */
 TEST(test_other_models)
 {
