@@ -373,7 +373,7 @@ TEST(test_long_attribute)
 {
     struct ks_env *env = NULL;
 
-    write_model(text_of("<!DOCTYPE m [<!ENTITY e '%8000d'>]><mujoco><worldbody><geom name='floor' "
+    write_model(text_of("<!DOCTYPE m [<!ENTITY e '%1000d'>]><mujoco><worldbody><geom name='floor' "
                         "material='&e;&e;&e;&e;&e;&e;'/></worldbody>" EDITED "</mujoco>",
                         1));
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT,
