@@ -10,6 +10,7 @@ enum { TARGET_X, TARGET_Z };
 enum {
     HINGE,
     TARGET,
+    TIP,
     CAP,
     PROXIMAL,
     DISTAL,
@@ -25,6 +26,7 @@ enum {
 static const struct ks_env_element elements[] = {
     [HINGE] = KS_JOINT("hinge"),
     [TARGET] = KS_SITE("target"),
+    [TIP] = KS_SITE("tip"),
     [CAP] = KS_GEOM("cap1"),
     [PROXIMAL] = KS_SENSOR("proximal", 1),
     [DISTAL] = KS_SENSOR("distal", 1),
@@ -73,6 +75,8 @@ static ks_status change_spin(struct ks_env *env)
     const double damping = 0.03; /* the model has the value for turn */
 
     env->model->dof_damping[env->model->jnt_dofadr[env->ids[HINGE]]] = damping;
+    env->model->site_rgba[4 * env->ids[TARGET] + 3] = 0; /* invisible: without a target */
+    env->model->site_rgba[4 * env->ids[TIP] + 3] = 0;
     return KS_OK;
 }
 
