@@ -1,5 +1,6 @@
 #include "agent/actor.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "agent/target.h"
@@ -157,6 +158,17 @@ double KS(policy_values)(struct KS(agent) *a)
         for (size_t e = 0; e < a->config.ensemble; e++)
             sum += share(a, e, i) * a->q[e * a->config.batch + i];
     return sum;
+}
+
+ks_status KS(step_deterministic)(struct KS(agent) *a, double loss, struct ks_update *u)
+{
+    u->actor_loss = loss;
+    u->entropy = u->temperature_loss = NAN;
+    u->actor_stepped = true;
+    if (!KS(adam_step)(a->actor_arch, &a->actor_adam, &a->actor))
+        return ks_fail(KS_NUMBER, "an actor parameter is no longer finite");
+    a->actor_adam.step++;
+    return KS_OK;
 }
 
 double KS(actor_loss)(struct KS(agent) *a, double *entropy)

@@ -33,6 +33,15 @@ void KS(policy_backward)(const struct ks_policy *policy, const struct KS(policy_
 /* action [A] = tanh(mean) of one row of a head. */
 void KS(policy_mean)(const struct ks_policy *policy, const real *head, real *action);
 
+/* Noise on the actions of a deterministic actor: a factor of standard normal noise, and where it
+ * and then the action are clipped. */
+struct ks_noise {
+    double scale, bound, limit;
+};
+/* action [A] = clip(tanh(head) + clip(scale noise, bound), limit); noise NULL: tanh(head). */
+void KS(policy_perturb)(const struct ks_policy *policy, const real *head,
+                        const struct ks_noise *level, const real *noise, real *action);
+
 /* Draws the noise [batch, actions] of a minibatch's actions from `rng`; the noise of update number
  * `update`, which depends only on this number, the purpose and the seed. */
 void KS(noise_draw)(const struct KS(agent) *a, struct ks_rng *rng, real *noise);
@@ -57,8 +66,13 @@ double KS(policy_values)(struct KS(agent) *a);
  * gradient goes to actor.g, and *entropy is the mean of -log pi. */
 double KS(actor_loss)(struct KS(agent) *a, double *entropy);
 
-/* What soft actor-critic (update.c) and MR.Q (mrq.c) do differently in an update: the functions of
- * agent.h call these. */
+/* The step of a deterministic actor after its gradient, with its loss. KS_NUMBER. */
+ks_status KS(step_deterministic)(struct KS(agent) *a, double loss, struct ks_update *u);
+/* Whether the actor steps at update number `update`. */
+bool KS(actor_steps)(const struct KS(agent) *a, int64_t update);
+
+/* What soft actor-critic (update.c), MR.Q (mrq.c) and DrQ-v2 (pixels.c) do differently in an
+ * update: the functions of agent.h call these. */
 struct KS(agent_kind) {
     /* acting.action from acting.s, with the noise in acting.noise if it explores. */
     void (*act)(struct KS(agent) *a, bool explores);
@@ -66,18 +80,20 @@ struct KS(agent_kind) {
     void (*gather)(struct KS(agent) *a, const struct ks_batch *batch);
     /* a' with the noise in a->next; the rows (s', a') of `input`; the target critics there. */
     void (*look_ahead)(struct KS(agent) *a);
-    /* After gather, what of an update reads no rewards; the actor's step after the critics' step.
-     * KS_NUMBER. */
+    /* After gather, what of an update reads no rewards; the step of what the critics share, after
+     * their gradients, which then include x_bar (NULL: nothing); the actor's step after the
+     * critics' step. KS_NUMBER. */
     ks_status (*begin)(struct KS(agent) *a, struct ks_update *u);
+    ks_status (*step_shared)(struct KS(agent) *a);
     ks_status (*step_actor)(struct KS(agent) *a, struct ks_update *u);
     /* For agent_recompute_last, if the actor did not step and so is still the one whose gradient
      * was skipped: that gradient, in actor.g, after a forward pass on s; returns the loss. */
     double (*last_gradient)(struct KS(agent) *a);
 };
 
-extern const struct KS(agent_kind) KS(soft_actor_critic), KS(mrq);
+extern const struct KS(agent_kind) KS(soft_actor_critic), KS(mrq), KS(drq);
 
-/* The target critics on the rows (s', a') of `input`. */
+/* The target critics on `target_input`. */
 void KS(next_values)(struct KS(agent) *a);
 
 /* MR.Q: a function that tests also call. */

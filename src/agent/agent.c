@@ -77,23 +77,28 @@ static const char *other_policy(const struct ks_policy *policy, bool fixed)
     return fixed ? "policy tanh-gaussian of " : "policy tanh of ";
 }
 
-/* With an encoder the actor is deterministic, and no network has batch statistics. */
+static bool is_deterministic(const struct KS(agent) *a)
+{
+    return a->encoder || a->pixels;
+}
+
+/* With an encoder no network has batch statistics. */
 static ks_status check_actor(const struct KS(agent) *a, const char *name)
 {
     const struct ks_policy *policy = &a->actor_arch->policy;
-    const bool fixed = a->encoder != NULL;
+    const bool fixed = is_deterministic(a);
 
     if (policy->actions != a->config.actions || policy->shift || policy->fixed != fixed)
         return ks_fail(KS_FORMAT, "actor: expected 'policy %s' of %zu actions, found %s%zu",
                        fixed ? "tanh" : "tanh-gaussian", a->config.actions,
                        other_policy(policy, fixed), policy->actions);
-    if (fixed && (a->critic_arch->joint || a->critic_arch->states > 0 ||
+    if (a->encoder && (a->critic_arch->joint || a->critic_arch->states > 0 ||
                   a->critic_arch->loss.kind->distribution || a->critic_arch->out != 1))
         return ks_fail(KS_FORMAT,
                        "%s: with an encoder: expected critics with one output and "
                        "without running statistics",
                        name);
-    return fixed && (a->actor_arch->joint || a->actor_arch->states > 0)
+    return a->encoder && (a->actor_arch->joint || a->actor_arch->states > 0)
                ? ks_fail(KS_FORMAT, "actor: with an encoder: expected no running statistics")
                : KS_OK;
 }
@@ -108,6 +113,11 @@ static ks_status parse(struct KS(agent) *a)
         KS_TRY(KS(encoder_new)(a, &a->encoder));
         critic_in = a->encoder->arch[KS_PAIR_MODULE]->out;
         actor_in = a->encoder->arch[KS_STATE_MODULE]->out;
+    }
+    if (c->pixels) {
+        KS_TRY(KS(pixels_new)(a, &a->pixels));
+        critic_in = a->pixels->arch[KS_TRUNK]->out + c->actions;
+        actor_in = a->pixels->arch[KS_IMAGE]->out;
     }
     KS_TRY(KS(arch_parse)(c->critic, name, critic_in, &a->critic_arch));
     KS_TRY(KS(arch_parse)(c->actor, "actor", actor_in, &a->actor_arch));
@@ -162,23 +172,31 @@ static void lay_out_networks(struct ks_arena *arena, struct KS(agent) *a)
     a->next_state = KS_TAKE(arena, a->actor_arch->states, real);
 }
 
+/* What follows n numbers of an array; NULL while counting. */
+static real *behind(real *array, size_t n)
+{
+    return array ? array + n : NULL;
+}
+
 static void lay_out(struct ks_arena *arena, void *agent)
 {
     struct KS(agent) *a = agent;
     size_t batch = a->config.batch, outputs = a->critic_arch->out, ensemble = a->config.ensemble;
-    size_t width = KS(agent_width)(a);
+    size_t width = KS(agent_width)(a), seen = batch * a->actor_arch->in;
 
     lay_out_networks(arena, a);
     lay_out_draw(arena, &a->config, &a->next);
     lay_out_draw(arena, &a->config, &a->policy);
     lay_out_acting(arena, a);
     a->input = KS_TAKE(arena, (batch + KS(agent_rows)(a)) * width, real);
-    a->s = KS_TAKE(arena, batch * a->actor_arch->in, real);
-    a->next_s = KS_TAKE(arena, batch * a->actor_arch->in, real);
+    a->target_input = a->pixels ? KS_TAKE(arena, 2 * batch * width, real)
+                                : behind(a->input, batch * width);
+    a->s = KS_TAKE(arena, 2 * seen, real);
+    a->next_s = behind(a->s, seen);
     if (a->encoder)
         a->deviation = KS_TAKE(arena, batch, real);
     a->policy_input = KS_TAKE(arena, batch * width, real);
-    a->x_bar = KS_TAKE(arena, ensemble * batch * width, real);
+    a->x_bar = KS_TAKE(arena, ensemble * (a->pixels ? KS(agent_rows)(a) : batch) * width, real);
     a->action_bar = KS_TAKE(arena, batch * width, real);
     a->target = KS_TAKE(arena, batch * a->critic_arch->loss.targets, real);
     a->row = KS_TAKE(arena, (size_t)a->config.threads * 2 * outputs, real);
@@ -187,6 +205,8 @@ static void lay_out(struct ks_arena *arena, void *agent)
     a->outputs = KS_TAKE(arena, ensemble, const real *);
     if (a->encoder)
         KS(encoder_lay_out)(arena, a);
+    if (a->pixels)
+        KS(pixels_lay_out)(arena, a);
     if (a->optimist)
         KS(optimist_lay_out)(arena, a);
 }
@@ -200,7 +220,7 @@ ks_status KS(agent_reset)(struct KS(agent) *a)
     for (size_t e = 0; e < c->ensemble; e++)
         KS_TRY(KS(trained_init)(a->critic_arch, &c->starts, ks_stream(c->seed, KS_INIT_CRITIC, e),
                                 &a->critic[e]));
-    a->log_temperature = a->encoder ? -INFINITY : log(c->temperature); /* T = 0: no entropy term */
+    a->log_temperature = is_deterministic(a) ? -INFINITY : log(c->temperature); /* T = 0 */
     a->temperature_m = a->temperature_v = 0;
     a->value_scale = 1;
     a->critic_adam = (struct ks_adam){.rate = c->critic_rate,
@@ -214,6 +234,8 @@ ks_status KS(agent_reset)(struct KS(agent) *a)
         .rate = c->actor_rate, .beta1 = c->temperature_beta1, .weight_decay = c->temperature_decay};
     if (a->encoder)
         KS_TRY(KS(encoder_init)(a));
+    if (a->pixels)
+        KS_TRY(KS(pixels_init)(a));
     return a->optimist ? KS(optimist_init)(a) : KS_OK;
 }
 
@@ -225,14 +247,16 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) *
     *agent = NULL;
     KS_GO(ks_alloc(1, sizeof *a, &a));
     a->config = *config;
-    a->kind = config->encoder ? &KS(mrq) : &KS(soft_actor_critic);
+    a->kind = config->encoder  ? &KS(mrq)
+              : config->pixels ? &KS(drq)
+                               : &KS(soft_actor_critic);
     KS_GO(parse(a));
     KS_GO(build_nets(a));
     if (config->optimist)
         KS_GO(KS(optimist_new)(a, config->optimist, &a->optimist));
     KS_GO(ks_arena_make(&a->arena, lay_out, a));
     a->config.critic = a->config.actor = a->config.optimist = a->config.name = NULL;
-    a->config.encoder = NULL;
+    a->config.encoder = a->config.pixels = NULL;
     KS_GO(KS(agent_reset)(a));
     *agent = a;
     return KS_OK;
@@ -248,6 +272,7 @@ void KS(agent_free)(struct KS(agent) *a)
     ks_arena_free(&a->arena);
     KS(optimist_free)(a->optimist);
     KS(encoder_free)(a->encoder);
+    KS(pixels_free)(a->pixels);
     KS(net_free)(a->critic_train);
     KS(net_free)(a->critic_eval);
     KS(net_free)(a->critic_both);
@@ -283,6 +308,8 @@ void KS(agent_refresh)(struct KS(agent) *a, double value_scale)
         memcpy(a->actor.target, a->actor.w, a->actor_arch->parameters * sizeof *a->actor.w);
     if (a->encoder)
         KS(encoder_copy_targets)(a->encoder);
+    if (a->pixels)
+        KS(pixels_copy_target)(a->pixels);
     a->value_scale = value_scale;
 }
 
@@ -314,6 +341,8 @@ ks_status KS(agent_check)(const struct KS(agent) *a)
         KS_TRY(check_trained("optimistic actor", a->optimist->arch, &a->optimist->shift));
     for (enum ks_module k = KS_STATE_MODULE; a->encoder && k < KS_MODULES; k++)
         KS_TRY(check_trained("encoder", a->encoder->arch[k], &a->encoder->module[k]));
+    for (enum ks_eye k = KS_IMAGE; a->pixels && k < KS_EYES; k++)
+        KS_TRY(check_trained("encoder", a->pixels->arch[k], &a->pixels->part[k]));
     if (!isfinite(a->temperature_m) || !isfinite(a->temperature_v))
         return ks_fail(KS_NUMBER, "temperature moments: %g and %g", a->temperature_m,
                        a->temperature_v);

@@ -1,10 +1,10 @@
 /* The agent: its critics and its actor, their optimizers, and one gradient update of them. It is
- * soft actor-critic (update.c); or, if it has an encoder, MR.Q (mrq.c), whose actor is
- * deterministic.
+ * soft actor-critic (update.c); or, if it has an encoder, MR.Q (mrq.c); or, if it sees images,
+ * DrQ-v2 (pixels.c). The actors of these two are deterministic.
  *
  * It is one object in several files, whose functions all work in the agent's arrays: the actor's
- * passes and loss (actor.c); the encoder (encoder.c) and the optimistic actor (optimist.c), which
- * only some agents have.
+ * passes and loss (actor.c); the encoder (encoder.c), what sees images (pixels.c) and the
+ * optimistic actor (optimist.c), which only some agents have.
  *
  * All memory is allocated in ks_agent_new. The noise of an update is determined by the seed and the
  * update's number (stream.h), so the state of the agent consists of `updates`, the optimizers'
@@ -19,6 +19,7 @@
 #include "agent/encoder.h"
 #include "agent/optim.h"
 #include "agent/optimist.h"
+#include "agent/pixels.h"
 #include "agent/target.h"
 #include "core/error.h"
 #include "core/real.h"
@@ -34,6 +35,7 @@ struct ks_agent_config {
     const char *critic, *actor; /* descriptions; not kept                              */
     const char *optimist;       /* an optimistic actor's, or NULL; not kept            */
     const char *const *encoder; /* [KS_MODULES]: an encoder's, or NULL; not kept       */
+    const char *const *pixels;  /* [KS_EYES]: of image and trunk, or NULL; not kept    */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
     double gamma, tau;
@@ -43,6 +45,7 @@ struct ks_agent_config {
     struct ks_rate encoder_rate;
     double gradient_norm; /* bound on the norm of the gradient of all critics; 0: none */
     size_t policy_delay;  /* actor and temperature are updated at updates 0, delay, ... */
+    double noise_clip;    /* bound on the noise of actions in an update from pixels    */
     enum ks_order order;
     enum ks_value target_value, policy_value; /* in the critics' targets; in the actor's loss */
     double temperature, target_entropy;
@@ -106,19 +109,24 @@ struct KS(agent) {
     int64_t updates;                                          /* made so far                     */
     struct KS(optimist) *optimist; /* NULL: the actor itself explores; owned */
     struct KS(encoder) *encoder;   /* NULL: the networks see s and a themselves; owned            */
+    struct KS(pixels) *pixels;     /* NULL: it sees no images; owned                              */
+    double noise; /* with images: the standard deviation of the actor's noise, set by the caller */
     double value_scale;            /* factor of the target critics' values (agent_refresh)        */
     real *deviation; /* [batch]: max_e |Q_e - target| at the last update; NULL: not computed */
     /* Work space. D, S: columns of a critic's and of the actor's input: observations + actions and
-     * observations; with an encoder, the columns of its outputs, which take the place of (s, a) and
+     * observations; with an encoder or images, the columns of what takes the place of (s, a) and
      * s. K = outputs of a critic. */
     struct KS(acting) acting;
     struct KS(draw) next, policy; /* the actor at s' (evaluation mode) and at s (training mode) */
     real *next_primal;            /* the actor's pass at s'                                     */
     real *next_state;     /* the actor's running statistics, while the pass at s moves them */
     real *input;          /* [2 or 3 batch, D]: (s, a), (s', a'); if joint, (s, a) again   */
-    real *s, *next_s;     /* [batch, S]                                                    */
+    real *target_input;   /* the target critics' input: that of row `batch` on; with images
+                           * [2 batch, D] of its own                                       */
+    real *s, *next_s;     /* [batch, S]; next_s follows s                                  */
     real *policy_input;   /* [batch, D]: (s, a ~ pi)                                       */
-    real *x_bar;          /* [ensemble, batch, D]: dL/d policy_input through each critic   */
+    real *x_bar;          /* [ensemble, batch, D]: dL/d policy_input through each critic;
+                           * with images also [ensemble, R, D]: dL/d input                 */
     real *action_bar;     /* [batch, D]: its sum over the critics                          */
     real *target;         /* [batch, targets]                                              */
     real *row;            /* [threads, 2 K]: for ks_critic_target                          */
@@ -136,7 +144,7 @@ void KS(agent_free)(struct KS(agent) *agent);
  * not start again. */
 ks_status KS(agent_reset)(struct KS(agent) *agent);
 
-/* The entropy temperature T; 0 with an encoder. */
+/* The entropy temperature T; 0 with a deterministic actor. */
 double KS(agent_temperature)(const struct KS(agent) *agent);
 /* R, D: rows and columns of a frozen minibatch's input. */
 size_t KS(agent_rows)(const struct KS(agent) *agent);

@@ -16,26 +16,33 @@ static const char *const names[KS_MODULES] = {
     [KS_MODEL_MODULE] = "encoder's model",
 };
 
-static ks_status parse(const struct KS(agent) *a, enum ks_module module, size_t in,
-                       struct KS(encoder) *e)
+ks_status KS(module_parse)(const struct KS(agent) *a, const char *text, const char *name, size_t in,
+                           struct KS(arch) **out)
 {
     struct KS(arch) *arch;
 
-    KS_TRY(KS(arch_parse)(a->config.encoder[module], names[module], in, &e->arch[module]));
-    arch = e->arch[module];
+    KS_TRY(KS(arch_parse)(text, name, in, out));
+    arch = *out;
     arch->products = a->config.products;
     if (arch->loss.kind || arch->policy.actions > 0)
         return ks_fail(KS_FORMAT, "%s: expected a description that ends in 'outputs', found a %s",
-                       names[module], arch->loss.kind ? "loss" : "policy");
+                       name, arch->loss.kind ? "loss" : "policy");
     if (arch->states > 0 || arch->joint || arch->frozen > 0)
         return ks_fail(KS_FORMAT, "%s: expected layers without running statistics and trainable=no",
-                       names[module]);
+                       name);
     for (size_t i = 0; i < arch->n_layers; i++)
-        if (arch->layer[i].kind->reads_input || arch->layer[i].kind == &KS(conv2d))
+        if (arch->layer[i].kind->reads_input ||
+            (arch->layer[i].kind == &KS(conv2d) && !a->config.pixels))
             return ks_fail(KS_FORMAT,
-                           "%s: '%s' is for analysis: training has no gradient through it",
-                           names[module], arch->layer[i].kind->name);
+                           "%s: '%s' is for analysis: training has no gradient through it", name,
+                           arch->layer[i].kind->name);
     return KS_OK;
+}
+
+static ks_status parse(const struct KS(agent) *a, enum ks_module module, size_t in,
+                       struct KS(encoder) *e)
+{
+    return KS(module_parse)(a, a->config.encoder[module], names[module], in, &e->arch[module]);
 }
 
 static ks_status parse_modules(const struct KS(agent) *a, struct KS(encoder) *e)

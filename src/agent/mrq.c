@@ -15,29 +15,9 @@
 #include "agent/actor.h"
 #include "agent/stream.h"
 
-/* Noise on actions: a factor of standard normal noise, and the bound at which it is clipped. */
-struct noise_level {
-    double scale, bound;
-};
-
 /* The constants of the published code. */
-static const struct noise_level EXPLORATION = {0.2, INFINITY}, TARGET_NOISE = {0.2, 0.3};
+static const struct ks_noise EXPLORATION = {0.2, INFINITY, 1}, TARGET_NOISE = {0.2, 0.3, 1};
 static const double PENALTY = 1e-5;
-
-static double clip(double x, double bound)
-{
-    return fmin(fmax(x, -bound), bound);
-}
-
-/* The actor's action with noise [actions]; NULL: without. */
-static void perturb(const struct KS(agent) *a, const real *head, const struct noise_level *level,
-                    const real *noise, real *action)
-{
-    KS(policy_mean)(&a->actor_arch->policy, head, action);
-    for (size_t j = 0; j < a->config.actions && noise; j++)
-        action[j] = (real)clip(
-            (double)action[j] + clip(level->scale * (double)noise[j], level->bound), 1);
-}
 
 static void act(struct KS(agent) *a, bool explores)
 {
@@ -48,8 +28,9 @@ static void act(struct KS(agent) *a, bool explores)
     KS(net_forward)(one, state->w, NULL, t->s, state->primal);
     KS(net_forward)
     (a->actor_one, a->actor.w, a->actor.state, KS(net_output)(one, state->primal), t->primal);
-    perturb(a, KS(net_output)(a->actor_one, t->primal), &EXPLORATION, explores ? t->noise : NULL,
-            t->action);
+    KS(policy_perturb)
+    (&a->actor_arch->policy, KS(net_output)(a->actor_one, t->primal), &EXPLORATION,
+     explores ? t->noise : NULL, t->action);
 }
 
 static void gather(struct KS(agent) *a, const struct ks_batch *b)
@@ -73,7 +54,8 @@ static void look_ahead(struct KS(agent) *a)
 
     KS(net_forward)(a->actor_eval, a->actor.target, a->actor.state, a->next_s, a->next_primal);
     for (size_t i = 0; i < a->config.batch; i++)
-        perturb(a, head + i * n, &TARGET_NOISE, a->next.noise + i * n, actions + i * n);
+        KS(policy_perturb)
+    (&a->actor_arch->policy, head + i * n, &TARGET_NOISE, a->next.noise + i * n, actions + i * n);
     KS(encode_pairs)
     (a, true, a->next_s, actions, a->input + a->config.batch * KS(agent_width)(a));
     KS(next_values)(a);
@@ -113,13 +95,7 @@ double KS(mrq_actor_gradient)(struct KS(agent) *a)
 
 static ks_status step_actor(struct KS(agent) *a, struct ks_update *u)
 {
-    u->actor_loss = KS(mrq_actor_gradient)(a);
-    u->entropy = u->temperature_loss = NAN;
-    u->actor_stepped = true;
-    if (!KS(adam_step)(a->actor_arch, &a->actor_adam, &a->actor))
-        return ks_fail(KS_NUMBER, "an actor parameter is no longer finite");
-    a->actor_adam.step++;
-    return KS_OK;
+    return KS(step_deterministic)(a, KS(mrq_actor_gradient)(a), u);
 }
 
 const struct KS(agent_kind) KS(mrq) = {.act = act,

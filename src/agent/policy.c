@@ -80,6 +80,20 @@ void KS(policy_backward)(const struct ks_policy *policy, const struct KS(policy_
     }
 }
 
+static double clip(double x, double bound)
+{
+    return fmin(fmax(x, -bound), bound);
+}
+
+void KS(policy_perturb)(const struct ks_policy *policy, const real *head,
+                        const struct ks_noise *level, const real *noise, real *action)
+{
+    KS(policy_mean)(policy, head, action);
+    for (size_t j = 0; j < policy->actions && noise; j++)
+        action[j] = (real)clip(
+            (double)action[j] + clip(level->scale * (double)noise[j], level->bound), level->limit);
+}
+
 void KS(policy_mean)(const struct ks_policy *policy, const real *head, real *action)
 {
     for (size_t j = 0; j < policy->actions; j++)

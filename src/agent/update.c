@@ -81,8 +81,7 @@ void KS(next_values)(struct KS(agent) *a) /* step 2 */
         struct KS(trained) *c = &a->critic[e];
 
         KS(net_forward)
-        (a->critic_train, c->target, NULL, a->input + a->config.batch * KS(agent_width)(a),
-         c->primal);
+        (a->critic_train, c->target, NULL, a->target_input, c->primal);
         a->outputs[e] = KS(net_output)(a->critic_train, c->primal);
     }
 }
@@ -122,7 +121,9 @@ void KS(critic_gradient)(struct KS(agent) *a, size_t e)
     KS(net_forward)(a->critic_train, c->w, c->state, a->input, c->primal);
     a->critic_step[e].loss = loss->kind->gradient(loss, &outputs,
                                                   (real)(1 / (double)a->config.batch), f_bar);
-    KS(trained_backward)(a->critic_train, c, a->input, NULL, true);
+    KS(trained_backward)
+    (a->critic_train, c, a->input,
+     a->kind->step_shared ? a->x_bar + e * KS(agent_rows)(a) * KS(agent_width)(a) : NULL, true);
 }
 
 /* The sum of Q over the batch after critic_gradient. For ce no exponential is needed: with p the
@@ -204,6 +205,8 @@ static ks_status step_critics(struct KS(agent) *a, struct ks_update *u) /* steps
     }
     if (a->deviation)
         note_deviations(a);
+    if (a->kind->step_shared)
+        KS_TRY(a->kind->step_shared(a));
     if (a->config.gradient_norm > 0)
         clip_gradients(a);
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
@@ -231,8 +234,7 @@ static ks_status check_losses(const struct KS(agent) *a, const struct ks_update 
     return KS_OK;
 }
 
-/* Whether the actor steps at update number `update`. */
-static bool actor_steps(const struct KS(agent) *a, int64_t update)
+bool KS(actor_steps)(const struct KS(agent) *a, int64_t update)
 {
     return (uint64_t)update % a->config.policy_delay == 0;
 }
@@ -248,7 +250,7 @@ static void look_ahead(struct KS(agent) *a)
 /* Steps 6, 7, 1 and 2. */
 static ks_status begin_actor_first(struct KS(agent) *a, struct ks_update *u)
 {
-    const bool steps = actor_steps(a, a->updates);
+    const bool steps = KS(actor_steps)(a, a->updates);
 
     if (steps || a->actor_arch->joint)
         KS(actor_forward)(a, a->actor.state);
@@ -267,7 +269,7 @@ static ks_status begin(struct KS(agent) *a, struct ks_update *u)
 {
     if (a->config.order == KS_ACTOR_FIRST)
         return begin_actor_first(a, u);
-    act(a, actor_steps(a, a->updates));
+    act(a, KS(actor_steps)(a, a->updates));
     KS(next_values)(a);
     return KS_OK;
 }
@@ -322,7 +324,7 @@ ks_status KS(agent_finish)(struct KS(agent) *a, const struct ks_batch *b, struct
 {
     u->clipped_fraction = targets(a, b);
     KS_TRY(step_critics(a, u));
-    if (a->config.order == KS_CRITICS_FIRST && actor_steps(a, a->updates))
+    if (a->config.order == KS_CRITICS_FIRST && KS(actor_steps)(a, a->updates))
         KS_TRY(a->kind->step_actor(a, u));
     a->updates++;
     return check_losses(a, u);
@@ -362,7 +364,7 @@ void KS(agent_recompute_last)(struct KS(agent) *a, const struct ks_batch *b, rea
     KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
     a->kind->look_ahead(a);
     KS(actor_forward)(a, NULL);
-    if (actor_steps(a, last)) {
+    if (KS(actor_steps)(a, last)) {
         memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
         return;
     }

@@ -83,6 +83,7 @@ struct ks_env {
     struct ks_env_shared *shared; /* what owns `task`, if it is a shared object of the user
                                    * (shared.c); owned */
     char *identity;               /* of that file: see ks_env_identity; owned */
+    char *pixels;                 /* the name of a task from pixels; else NULL. Owned */
     mjModel *model;
     mjData *data;
     int ids[KS_ENV_ELEMENTS];      /* of the domain's elements; of a sensor the index in sensordata

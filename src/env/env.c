@@ -24,9 +24,10 @@ static ks_status find_task(const char *name, struct ks_env *env)
                        "functions of kappascope_env.h (configs/tasks/point.c is an example): .task "
                        "files are no longer read",
                        name);
-    if (!ks_env_is_file(name))
-        return ks_env_task_find(name, &env->task);
-    return ks_env_shared_read(name, env);
+    if (ks_env_is_file(name))
+        return ks_env_shared_read(name, env);
+    KS_TRY(ks_env_task_find(name, &env->task));
+    return ks_env_is_pixels(name) ? ks_copy_string(name, &env->pixels) : KS_OK;
 }
 
 /* --- new, free --- */
@@ -79,13 +80,14 @@ void ks_env_free(struct ks_env *env)
         ks_mj.deleteModel(env->model);
     free(env->last_finite);
     free(env->identity);
+    free(env->pixels);
     ks_env_shared_free(env->shared);
     free(env);
 }
 
 const char *ks_env_name(const struct ks_env *env)
 {
-    return env->task->name;
+    return env->pixels ? env->pixels : env->task->name;
 }
 
 const char *ks_env_identity(const struct ks_env *env)
@@ -96,6 +98,11 @@ const char *ks_env_identity(const struct ks_env *env)
 size_t ks_env_observations(const struct ks_env *env)
 {
     return env->task->observations;
+}
+
+size_t ks_env_seen(const struct ks_env *env)
+{
+    return env->pixels ? KS_FRAMES * KS_FRAME : env->task->observations;
 }
 
 size_t ks_env_actions(const struct ks_env *env)

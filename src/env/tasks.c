@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "env/domain.h"
+#include "io/file.h"
 
 /* Name, domain, length of an observation, goal (its meaning is in the domain's file). */
 static const struct ks_env_task tasks[] = {
@@ -69,6 +70,22 @@ static const struct ks_env_task tasks[] = {
 };
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
+static const char PIXELS[] = "-pixels";
+
+bool ks_env_is_pixels(const char *task)
+{
+    return ks_path_ends(task, PIXELS);
+}
+
+/* Whether `name` is this task, from states or from pixels. */
+static bool is_named(const struct ks_env_task *task, const char *name)
+{
+    const size_t length = ks_path_stem(name, PIXELS);
+
+    return strlen(task->name) == length && strncmp(task->name, name, length) == 0 &&
+           (!ks_env_is_pixels(name) || task->domain->suite == &ks_env_dm_control);
+}
+
 bool ks_env_about(size_t i, struct ks_env_about *about)
 {
     if (i >= TASKS)
@@ -87,8 +104,12 @@ bool ks_env_about(size_t i, struct ks_env_about *about)
 bool ks_env_about_task(const char *name, struct ks_env_about *about)
 {
     for (size_t i = 0; ks_env_about(i, about); i++)
-        if (strcmp(about->name, name) == 0)
+        if (is_named(&tasks[i], name)) {
+            about->name = name;
+            if (ks_env_is_pixels(name))
+                about->observations = KS_FRAMES * KS_FRAME;
             return true;
+        }
     return false;
 }
 
@@ -97,13 +118,16 @@ ks_status ks_env_task_find(const char *name, const struct ks_env_task **task)
     char known[1000] = "";
 
     for (size_t i = 0; i < TASKS; i++) {
-        if (strcmp(tasks[i].name, name) == 0) {
+        if (is_named(&tasks[i], name)) {
             *task = &tasks[i];
             return KS_OK;
         }
         snprintf(known + strlen(known), sizeof known - strlen(known), " %s", tasks[i].name);
     }
-    return ks_fail(KS_USAGE, "unknown task '%s' (known:%s, and files NAME.so)", name, known);
+    return ks_fail(KS_USAGE,
+                   "unknown task '%s' (known:%s, those of dm_control also as NAME-pixels, and files "
+                   "NAME.so)",
+                   name, known);
 }
 
 /* --- suites --- */

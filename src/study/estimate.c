@@ -303,8 +303,7 @@ static ks_status make_checkpoint(const struct ks_run *run, struct ks_checkpoint 
     struct ks_widths widths;
     size_t k;
 
-    KS_TRY(ks_architecture_widths(run->plan.text, ks_env_observations(env), ks_env_actions(env),
-                                  &widths));
+    KS_TRY(ks_architecture_widths(run->plan.text, ks_env_seen(env), ks_env_actions(env), &widths));
     KS_TRY(ks_copy_string(run->plan.text[KS_CRITIC_TEXT], &c->critic.text));
     KS_TRY(KS(arch_parse)(c->critic.text, run->plan.name, widths.critic, &c->critic.arch));
     c->critic.ensemble = s->critics;

@@ -208,30 +208,37 @@ ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t 
     return status;
 }
 
-ks_status ks_architecture_widths(char *const text[KS_TEXTS], size_t observations, size_t actions,
-                                 struct ks_widths *widths)
+/* Parses description k for inputs of `in` columns and adds its parameters. */
+static ks_status read_width(char *const text[KS_TEXTS], size_t k, size_t in, size_t *out,
+                            size_t *parameters)
 {
-    struct KS(arch) *arch[KS_MODULES] = {NULL};
-    ks_status status = KS_OK;
+    struct KS(arch) *arch = NULL;
+    const ks_status status = KS(arch_parse)(text[k], ks_text_names[k], in, &arch);
 
-    *widths = (struct ks_widths){.critic = observations + actions, .actor = observations};
+    if (status == KS_OK) {
+        *out = arch->out;
+        *parameters += arch->parameters;
+    }
+    KS(arch_free)(arch);
+    return status;
+}
+
+ks_status ks_architecture_widths(char *const text[KS_TEXTS], size_t observations, size_t actions,
+                                 struct ks_widths *w)
+{
+    size_t *const n = &w->encoder, action, model;
+
+    *w = (struct ks_widths){.critic = observations + actions, .actor = observations};
+    if (text[KS_PIXELS_TEXT]) {
+        KS_TRY(read_width(text, KS_PIXELS_TEXT + KS_IMAGE, observations, &w->actor, n));
+        KS_TRY(read_width(text, KS_PIXELS_TEXT + KS_TRUNK, w->actor, &w->critic, n));
+        w->critic += actions;
+    }
     if (!text[KS_ENCODER_TEXT])
         return KS_OK;
-    for (size_t k = KS_STATE_MODULE; k < KS_MODULES; k++) {
-        const size_t in = k == KS_STATE_MODULE    ? observations
-                          : k == KS_ACTION_MODULE ? actions
-                          : k == KS_PAIR_MODULE
-                              ? arch[KS_STATE_MODULE]->out + arch[KS_ACTION_MODULE]->out
-                              : arch[KS_PAIR_MODULE]->out;
-
-        KS_GO(KS(arch_parse)(text[KS_ENCODER_TEXT + k], ks_text_names[KS_ENCODER_TEXT + k], in,
-                             &arch[k]));
-        widths->encoder += arch[k]->parameters;
-    }
-    widths->critic = arch[KS_PAIR_MODULE]->out;
-    widths->actor = arch[KS_STATE_MODULE]->out;
-done:
-    for (size_t k = 0; k < KS_MODULES; k++)
-        KS(arch_free)(arch[k]);
-    return status;
+    KS_TRY(read_width(text, KS_ENCODER_TEXT + KS_STATE_MODULE, observations, &w->actor, n));
+    KS_TRY(read_width(text, KS_ENCODER_TEXT + KS_ACTION_MODULE, actions, &action, n));
+    KS_TRY(
+        read_width(text, KS_ENCODER_TEXT + KS_PAIR_MODULE, w->actor + action, &w->critic, n));
+    return read_width(text, KS_ENCODER_TEXT + KS_MODEL_MODULE, w->critic, &model, n);
 }

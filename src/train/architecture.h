@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "agent/encoder.h"
+#include "agent/pixels.h"
 #include "core/error.h"
 #include "net/arch.h"
 #include "train/settings.h"
@@ -19,10 +20,13 @@
  *   actor = sac-actor.arch         "dense 2A" is its last layer: A is the number of actions
  *   optimist = o.arch              may be missing: of an optimistic actor, with "dense A"
  *   encoder_state = s.arch         may be missing: the modules of an encoder (agent/encoder.h);
- * with encoder_action = a.arch        them critic and actor see its embeddings, and the actor's
- * last encoder_pair = p.arch          layer is "dense A" encoder_model = m.arch [train] utd = 1
- * settings, as for --set
- */
+ *   encoder_action = a.arch        with them critic and actor see its embeddings, and the actor's
+ *   encoder_pair = p.arch          last layer is "dense A"
+ *   encoder_model = m.arch
+ *   image = i.arch                 may be missing: of an agent that sees images (agent/pixels.h);
+ *   trunk = t.arch                 its actor's last layer is "dense A", too
+ *   [train]
+ *   utd = 1                        settings, as for --set */
 
 /* The networks that an agent is described by; only some systems have those after the actor. */
 enum ks_network_text {
@@ -30,7 +34,8 @@ enum ks_network_text {
     KS_ACTOR_TEXT,
     KS_OPTIMIST_TEXT,
     KS_ENCODER_TEXT, /* the first module of an encoder; the others follow, all or none */
-    KS_TEXTS = KS_ENCODER_TEXT + KS_MODULES
+    KS_PIXELS_TEXT = KS_ENCODER_TEXT + KS_MODULES, /* image, then trunk; both or none */
+    KS_TEXTS = KS_PIXELS_TEXT + KS_EYES
 };
 /* Their names in files: "critic", ... */
 extern const char *const ks_text_names[KS_TEXTS];
@@ -77,10 +82,11 @@ ks_status ks_architecture(const char *name, const struct ks_settings *settings, 
                           char *text[KS_TEXTS]);
 
 /* The columns of the critics' and of the actor's input, for a task with these numbers: the
- * observation and the action, and the observation; or an encoder's embeddings. KS_FORMAT. */
+ * observation and the action, and the observation; or what an encoder, or image and trunk, make of
+ * them. KS_FORMAT. */
 struct ks_widths {
     size_t critic, actor;
-    size_t encoder; /* parameters of the encoder, if there is one */
+    size_t encoder; /* parameters of the encoder, or of image and trunk, if there are any */
 };
 ks_status ks_architecture_widths(char *const text[KS_TEXTS], size_t observations, size_t actions,
                                  struct ks_widths *widths);

@@ -12,7 +12,7 @@
 struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struct ks_env *env)
 {
     const struct ks_settings *s = &plan->options->settings;
-    const double updates = (double)s->utd * (double)plan->agent_steps;
+    const double updates = (double)s->utd * (double)plan->agent_steps / (double)s->update_every;
     struct ks_agent_config c = s->agent;
 
     c.critic = plan->text[KS_CRITIC_TEXT];
@@ -20,8 +20,10 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
     c.optimist = plan->text[KS_OPTIMIST_TEXT];
     if (plan->text[KS_ENCODER_TEXT])
         c.encoder = (const char *const *)&plan->text[KS_ENCODER_TEXT];
+    if (plan->text[KS_PIXELS_TEXT])
+        c.pixels = (const char *const *)&plan->text[KS_PIXELS_TEXT];
     c.name = plan->options->architecture;
-    c.observations = ks_env_observations(env);
+    c.observations = ks_env_seen(env);
     c.actions = ks_env_actions(env);
     c.ensemble = s->critics;
     c.batch = s->batch;
@@ -38,13 +40,29 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
     return c;
 }
 
-/* Replay never holds more transitions than the run makes. */
+static bool has_frames(const struct ks_learner *l)
+{
+    return l->player.frames != NULL;
+}
+
+/* The most rows that replay gets: one per agent step, and one more per episode with frames. */
+static size_t rows_to_come(const struct ks_learner *l)
+{
+    const size_t repeat = l->plan->options->settings.action_repeat, steps = l->plan->agent_steps;
+    const size_t episode = (ks_env_steps(l->player.env) + repeat - 1) / repeat;
+
+    return has_frames(l) ? steps + steps / episode + 1 : steps;
+}
+
+/* Replay never has room for more rows than the run makes. */
 static ks_status new_replay(struct ks_learner *l)
 {
-    const size_t capacity = l->plan->options->settings.replay, steps = l->plan->agent_steps;
+    const size_t asked = l->plan->options->settings.replay, most = rows_to_come(l);
+    const size_t capacity = asked < most ? asked : most, actions = ks_env_actions(l->player.env);
 
-    return ks_replay_new(steps < capacity ? steps : capacity, ks_env_observations(l->player.env),
-                         ks_env_actions(l->player.env), &l->replay);
+    return has_frames(l) ? ks_replay_new_frames(capacity, actions, &l->replay)
+                         : ks_replay_new(capacity, ks_env_observations(l->player.env), actions,
+                                         &l->replay);
 }
 
 static void lay_out_windows(struct ks_arena *arena, const struct ks_replay *r,
@@ -57,6 +75,12 @@ static void lay_out_windows(struct ks_arena *arena, const struct ks_replay *r,
     w->reward = KS_TAKE(arena, rows, float);
     w->mask = KS_TAKE(arena, rows, float);
     w->kept = KS_TAKE(arena, rows, float);
+}
+
+static void lay_out_drawn(struct ks_arena *arena, size_t n, struct ks_drawn *drawn)
+{
+    drawn->slot = KS_TAKE(arena, n, size_t);
+    drawn->shift = (uint8_t(*)[KS_SHIFTS])KS_TAKE(arena, n * KS_SHIFTS, uint8_t);
 }
 
 static void lay_out(struct ks_arena *arena, void *learner)
@@ -72,10 +96,12 @@ static void lay_out(struct ks_arena *arena, void *learner)
     l->rows.mask = KS_TAKE(arena, batch, float);
     l->rows.reward = KS_TAKE(arena, batch, double);
     l->noise = KS_TAKE(arena, l->replay->actions, double);
+    if (l->agent->encoder || has_frames(l)) {
+        lay_out_drawn(arena, batch, &l->drawn);
+        lay_out_drawn(arena, batch, &l->other);
+    }
     if (!l->agent->encoder)
         return;
-    l->slots = KS_TAKE(arena, batch, size_t);
-    l->other_slots = KS_TAKE(arena, batch, size_t);
     l->windows.n = batch;
     l->windows.steps = s->agent.horizon;
     lay_out_windows(arena, l->replay, &l->windows);
@@ -97,12 +123,40 @@ static ks_status new_priorities(struct ks_learner *l)
     return ks_priorities_new(l->replay, windows, s->replay_priority, &l->priorities);
 }
 
+/* What a system that sees images, and its task, must be. */
+static ks_status check_frames(const struct ks_learner *l)
+{
+    const struct ks_plan *plan = l->plan;
+    const struct ks_settings *s = &plan->options->settings;
+    const bool frames = has_frames(l);
+
+    if (frames != (plan->text[KS_PIXELS_TEXT] != NULL))
+        return ks_fail(KS_USAGE, "%s: %s: expected %s", plan->task, plan->name,
+                       frames ? "a system with image and trunk, such as drqv2 or xqc-pixels"
+                              : "a task from pixels, such as cheetah-run-pixels");
+    if (!frames && s->update_every > 1)
+        return ks_fail(KS_USAGE, "update_every: expected 1 without images, found %zu",
+                       s->update_every);
+    if (frames && s->observation_normalization)
+        return ks_fail(KS_USAGE, "observation_normalization: expected 0 with images, found 1");
+    if (frames && s->noise_end > s->noise)
+        return ks_fail(KS_USAGE, "noise_end: expected at most noise, %g, found %g", s->noise,
+                       s->noise_end);
+    if (frames && (s->random_steps <= s->n_step || s->replay <= ks_env_steps(l->player.env)))
+        return ks_fail(KS_USAGE,
+                       "random_steps, replay: with images expected more than n_step, %zu, and than "
+                       "an episode, %zu, found %zu and %zu",
+                       s->n_step, ks_env_steps(l->player.env), s->random_steps, s->replay);
+    return KS_OK;
+}
+
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
 {
     const struct ks_agent_config config = ks_learner_config(plan, l->player.env);
 
     l->plan = plan;
     l->resets = ks_stream(plan->options->seed, KS_RESETS, 0);
+    KS_TRY(check_frames(l));
     KS_TRY(KS(agent_new)(&config, &l->agent));
     KS_TRY(new_replay(l));
     KS_TRY(new_priorities(l));
@@ -128,11 +182,13 @@ static struct ks_window draw_window(const struct ks_learner *l)
                               .drops_last = l->priorities != NULL};
 }
 
+/* With frames the number of draws is not known before, so each update has a stream of its own. */
 struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *l)
 {
-    struct ks_rng rng = ks_stream(l->plan->options->seed, KS_REPLAY, 0);
+    const uint64_t updates = (uint64_t)l->agent->updates;
+    struct ks_rng rng = ks_stream(l->plan->options->seed, KS_REPLAY, has_frames(l) ? updates : 0);
 
-    rng.drawn = (uint64_t)l->agent->updates * l->rows.n;
+    rng.drawn = has_frames(l) ? 0 : updates * l->rows.n;
     return rng;
 }
 
@@ -144,45 +200,68 @@ static struct ks_batch view(const struct ks_learner *l)
     return (struct ks_batch){l->rows.s, l->rows.a, l->rows.next_s, l->rows.reward, l->rows.mask};
 }
 
-/* The rows that start at these slots. */
-static struct ks_batch take(struct ks_learner *l, const size_t *slots)
+/* These rows. */
+static struct ks_batch take(struct ks_learner *l, const struct ks_drawn *drawn)
 {
     const struct ks_window window = draw_window(l);
+    const size_t seen = l->replay->observations;
 
-    for (size_t i = 0; i < l->rows.n; i++)
-        ks_replay_take(l->replay, &window, slots[i], &l->rows, i);
+    for (size_t i = 0; i < l->rows.n; i++) {
+        const size_t slot = drawn->slot[i];
+        const size_t last = ks_replay_take(l->replay, &window, slot, &l->rows, i);
+        const uint8_t *shift = drawn->shift[i];
+
+        if (!has_frames(l))
+            continue;
+        ks_replay_see(l->replay, slot, shift[0], shift[1], l->rows.s + i * seen);
+        ks_replay_see(l->replay, (last + 1) % l->replay->capacity, shift[2], shift[3],
+                      l->rows.next_s + i * seen);
+    }
     return view(l);
 }
 
-/* `slots`: where to keep those drawn by priorities. */
-static struct ks_batch draw(struct ks_learner *l, struct ks_rng *rng, size_t *slots)
+/* The rows that the steps of a record may overwrite before they are drawn again, and those before
+ * which frames are missing. */
+static size_t margin(const struct ks_learner *l)
+{
+    return 2 * l->plan->options->settings.update_every + KS_FRAMES - 1;
+}
+
+/* `drawn`: where to keep what was drawn by priorities or with frames. */
+static ks_status draw(struct ks_learner *l, struct ks_rng *rng, struct ks_drawn *drawn,
+                      struct ks_batch *batch)
 {
     const struct ks_window window = draw_window(l);
 
-    if (!l->priorities) {
+    if (has_frames(l)) {
+        KS_TRY(ks_replay_draw_frames(l->replay, rng, window.n, margin(l), l->rows.n, drawn));
+    } else if (l->priorities) {
+        ks_priorities_draw(l->priorities, rng, l->rows.n, drawn->slot);
+    } else {
         ks_replay_draw(l->replay, rng, &window, &l->rows);
-        return view(l);
+        *batch = view(l);
+        return KS_OK;
     }
-    ks_priorities_draw(l->priorities, rng, l->rows.n, slots);
-    return take(l, slots);
+    *batch = take(l, drawn);
+    return KS_OK;
 }
 
-struct ks_batch ks_learner_batch(struct ks_learner *l, struct ks_rng *rng)
+ks_status ks_learner_batch(struct ks_learner *l, struct ks_rng *rng, struct ks_batch *batch)
 {
-    return draw(l, rng, l->other_slots);
+    return draw(l, rng, &l->other, batch);
 }
 
-struct ks_batch ks_learner_next_batch(struct ks_learner *l)
+ks_status ks_learner_next_batch(struct ks_learner *l, struct ks_batch *batch)
 {
     struct ks_rng rng = ks_learner_minibatch_rng(l);
 
-    return draw(l, &rng, l->slots);
+    return draw(l, &rng, &l->drawn, batch);
 }
 
 void ks_learner_set_priorities(struct ks_learner *l)
 {
     if (l->priorities)
-        ks_priorities_set(l->priorities, l->rows.n, l->slots, l->agent->deviation);
+        ks_priorities_set(l->priorities, l->rows.n, l->drawn.slot, l->agent->deviation);
 }
 
 static bool is_refresh_due(const struct ks_learner *l)
@@ -197,7 +276,7 @@ bool ks_learner_batch_ahead(struct ks_learner *l, struct ks_batch *batch)
     const struct ks_window window = draw_window(l);
     struct ks_rng rng = ks_learner_minibatch_rng(l);
 
-    if (l->priorities || is_refresh_due(l) ||
+    if (l->priorities || has_frames(l) || is_refresh_due(l) ||
         !ks_replay_draw_ahead(l->replay, &rng, &window, &l->rows))
         return false;
     *batch = view(l);
@@ -211,9 +290,9 @@ static ks_status train_encoder(struct ks_learner *l, struct ks_rng *rng)
     const struct ks_windows windows = {
         w->steps, w->s, w->a, w->reward, w->mask, w->kept, l->priorities->terminates};
 
-    ks_priorities_draw(l->priorities, rng, w->n, l->other_slots);
+    ks_priorities_draw(l->priorities, rng, w->n, l->other.slot);
     for (size_t i = 0; i < w->n; i++)
-        ks_replay_unroll(l->replay, l->other_slots[i], w, i);
+        ks_replay_unroll(l->replay, l->other.slot[i], w, i);
     ks_normalizer_apply(l->normalizer, (w->steps + 1) * w->n, w->s);
     return KS(encoder_step)(l->agent, &windows);
 }
@@ -235,17 +314,19 @@ ks_status ks_learner_refresh(struct ks_learner *l)
     return KS_OK;
 }
 
-/* Replay has not changed since the last update: that update was made after the step's transition
- * was stored, or it drew what it would have drawn then (ks_replay_draw_ahead). With priorities,
- * those have changed, but the slots are kept. */
-struct ks_batch ks_learner_last_batch(struct ks_learner *l)
+/* What was drawn with frames or by priorities was kept. Else replay has not changed since the last
+ * update: that update was made after the step's transition was stored, or it drew what it would have
+ * drawn then (ks_replay_draw_ahead). */
+ks_status ks_learner_last_batch(struct ks_learner *l, struct ks_batch *batch)
 {
     struct ks_rng rng = ks_learner_minibatch_rng(l);
 
-    if (l->priorities)
-        return take(l, l->slots);
+    if (l->drawn.slot) {
+        *batch = take(l, &l->drawn);
+        return KS_OK;
+    }
     rng.drawn -= l->rows.n;
-    return ks_learner_batch(l, &rng);
+    return ks_learner_batch(l, &rng, batch);
 }
 
 double ks_learner_reward_scale(const struct ks_learner *l, double temperature)
@@ -292,11 +373,10 @@ static ks_status episode(struct ks_evaluation *v, const struct ks_learner *l, st
 
     *sum = 0;
     *solved = false;
-    KS_TRY(ks_env_reset(p->env, rng, p->observation));
+    KS_TRY(ks_player_start(p, rng));
     ks_player_report(p, l->env_step);
     while (end == KS_ENV_GOES_ON) {
         KS_TRY(ks_stop_check(l->env_step));
-        ks_player_observe(p);
         KS(agent_act)(l->agent, ks_normalizer_see(l->normalizer, p->s), NULL, p->a);
         ks_player_set_action(p);
         for (size_t k = 0; k < repeat && end == KS_ENV_GOES_ON; k++) {
@@ -307,6 +387,7 @@ static ks_status episode(struct ks_evaluation *v, const struct ks_learner *l, st
         }
         *solved = *solved || ks_env_solved(p->env);
         ks_player_report(p, l->env_step);
+        KS_TRY(ks_player_observe(p));
     }
     return KS_OK;
 }

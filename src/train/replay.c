@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "env/env.h"
 
 enum { BLOCK_BYTES = 1 << 24 };
 
-ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
-                        struct ks_replay **replay)
+/* seen: floats of a row that s and next_s take, or a frame. */
+static ks_status new_replay(size_t capacity, size_t seen, size_t actions, struct ks_replay **replay)
 {
-    size_t width = 2 * observations + actions + 3;
+    size_t width = seen + actions + 3;
     size_t rows = BLOCK_BYTES / (width * sizeof(float)) + 1;
     KS_OWNED_BY(ks_replay_free) struct ks_replay *r = NULL;
 
@@ -20,13 +21,30 @@ ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
     *replay = NULL;
     KS_TRY(ks_alloc(1, sizeof *r, &r));
     r->capacity = capacity;
-    r->observations = observations;
     r->actions = actions;
     r->width = width;
     r->block_rows = rows < capacity ? rows : capacity;
     r->n_blocks = (capacity + r->block_rows - 1) / r->block_rows;
     KS_TRY(ks_alloc(r->n_blocks, sizeof *r->block, &r->block));
     *replay = r, r = NULL;
+    return KS_OK;
+}
+
+ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
+                        struct ks_replay **replay)
+{
+    KS_TRY(new_replay(capacity, 2 * observations, actions, replay));
+    (*replay)->observations = observations;
+    return KS_OK;
+}
+
+ks_status ks_replay_new_frames(size_t capacity, size_t actions, struct ks_replay **replay)
+{
+    _Static_assert(KS_FRAME % sizeof(float) == 0, "a frame must fill whole floats");
+
+    KS_TRY(new_replay(capacity, KS_FRAME / sizeof(float), actions, replay));
+    (*replay)->observations = KS_FRAMES * KS_FRAME;
+    (*replay)->frames = true;
     return KS_OK;
 }
 
@@ -55,29 +73,54 @@ static ks_status next_row(struct ks_replay *r, float **row)
     *row = row_at(r, r->next);
     r->next = (r->next + 1) % r->capacity;
     r->count += r->count < r->capacity;
+    r->added++;
     return KS_OK;
 }
 
+/* What a row says of its place in the episode. */
+enum { GOES_ON, LAST, ONLY_FRAME };
+
 ks_status ks_replay_add(struct ks_replay *r, const struct ks_transition *t)
 {
-    float *row;
+    const size_t seen = r->observations * sizeof(float), acted = r->actions * sizeof(float);
+    float *row, *rest;
 
     KS_TRY(next_row(r, &row));
-    memcpy(row, t->s, r->observations * sizeof *row), row += r->observations;
-    memcpy(row, t->a, r->actions * sizeof *row), row += r->actions;
-    memcpy(row, t->next_s, r->observations * sizeof *row), row += r->observations;
-    row[0] = t->reward;
-    row[1] = t->mask;
-    row[2] = t->last;
+    rest = row + r->width - 3;
+    if (r->frames)
+        memcpy(row, t->frame, KS_FRAME);
+    else
+        memcpy(row, t->s, seen);
+    row += r->frames ? KS_FRAME / sizeof(float) : r->observations;
+    if (t->only_frame)
+        memset(row, 0, acted);
+    else
+        memcpy(row, t->a, acted);
+    if (!r->frames)
+        memcpy(row + r->actions, t->next_s, seen);
+    rest[0] = t->reward;
+    rest[1] = t->mask;
+    rest[2] = t->only_frame ? ONLY_FRAME : t->last ? LAST : GOES_ON;
     return KS_OK;
 }
 
 struct ks_transition ks_replay_get(const struct ks_replay *r, size_t slot)
 {
-    const float *s = row_at(r, slot), *a = s + r->observations, *next_s = a + r->actions;
-    const float *rest = next_s + r->observations;
+    const float *row = row_at(r, slot), *rest = row + r->width - 3;
+    struct ks_transition t = {.reward = rest[0],
+                              .mask = rest[1],
+                              .last = rest[2] != GOES_ON,
+                              .only_frame = rest[2] == ONLY_FRAME};
 
-    return (struct ks_transition){s, a, next_s, rest[0], rest[1], rest[2] != 0};
+    if (r->frames) {
+        t.frame = (const uint8_t *)row;
+        t.a = row + KS_FRAME / sizeof(float);
+    } else {
+        t.s = row;
+        t.a = row + r->observations;
+        t.next_s = t.a + r->actions;
+    }
+    return t;
 }
 
 size_t ks_replay_before_newest(const struct ks_replay *r, size_t k)
@@ -90,14 +133,15 @@ static double reward_of(const struct ks_transition *t, const struct ks_window *w
     return window->drops_last && t->mask == 0 ? 0 : (double)t->reward;
 }
 
-void ks_replay_take(const struct ks_replay *r, const struct ks_window *window, size_t slot,
-                    const struct ks_rows *rows, size_t i)
+size_t ks_replay_take(const struct ks_replay *r, const struct ks_window *window, size_t slot,
+                      const struct ks_rows *rows, size_t i)
 {
     size_t observations = r->observations, newest = ks_replay_before_newest(r, 0);
     struct ks_transition t = ks_replay_get(r, slot);
     double reward = reward_of(&t, window), discount = 1;
 
-    memcpy(rows->s + i * observations, t.s, observations * sizeof *t.s);
+    if (!r->frames)
+        memcpy(rows->s + i * observations, t.s, observations * sizeof *t.s);
     memcpy(rows->a + i * r->actions, t.a, r->actions * sizeof *t.a);
     for (size_t k = 1; k < window->n && !t.last && slot != newest; k++) {
         slot = (slot + 1) % r->capacity;
@@ -105,9 +149,11 @@ void ks_replay_take(const struct ks_replay *r, const struct ks_window *window, s
         discount *= window->gamma;
         reward += discount * reward_of(&t, window);
     }
-    memcpy(rows->next_s + i * observations, t.next_s, observations * sizeof *t.s);
+    if (!r->frames)
+        memcpy(rows->next_s + i * observations, t.next_s, observations * sizeof *t.s);
     rows->reward[i] = reward;
     rows->mask[i] = (float)discount * t.mask;
+    return slot;
 }
 
 void ks_replay_unroll(const struct ks_replay *r, size_t slot, const struct ks_unrolled *w, size_t i)
@@ -136,10 +182,96 @@ void ks_replay_unroll(const struct ks_replay *r, size_t slot, const struct ks_un
 double ks_replay_mean_reward(const struct ks_replay *r)
 {
     double sum = 0;
+    size_t n = 0;
 
-    for (size_t slot = 0; slot < r->count; slot++)
-        sum += fabs((double)ks_replay_get(r, slot).reward);
-    return sum / (double)r->count;
+    for (size_t slot = 0; slot < r->count; slot++) {
+        const struct ks_transition t = ks_replay_get(r, slot);
+
+        sum += fabs((double)t.reward);
+        n += !t.only_frame;
+    }
+    return sum / (double)n;
+}
+
+/* --- frames --- */
+
+/* The number of rows that are older than that in a slot. */
+static size_t older(const struct ks_replay *r, size_t slot)
+{
+    return (slot + r->count + r->capacity - r->next) % r->capacity;
+}
+
+static size_t before(const struct ks_replay *r, size_t slot)
+{
+    return (slot + r->capacity - 1) % r->capacity;
+}
+
+/* Whether a window of `steps` transitions of one episode starts at a slot, with its last state in
+ * the row behind it. */
+static bool is_whole(const struct ks_replay *r, size_t slot, size_t steps)
+{
+    for (size_t k = 0; k < steps; k++, slot = (slot + 1) % r->capacity) {
+        const struct ks_transition t = ks_replay_get(r, slot);
+
+        if (t.only_frame || (t.last && k + 1 < steps) || slot == ks_replay_before_newest(r, 0))
+            return false;
+    }
+    return true;
+}
+
+ks_status ks_replay_draw_frames(const struct ks_replay *r, struct ks_rng *rng, size_t steps,
+                                size_t margin, size_t n, const struct ks_drawn *drawn)
+{
+    const size_t first = r->count < r->capacity ? 0 : margin, most = 1000;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t *slot = &drawn->slot[i], tries = 0;
+
+        do {
+            if (r->count <= first || tries++ == most)
+                return ks_fail(KS_RUN, "replay: none of %zu drawn rows starts %zu agent steps of an "
+                                       "episode",
+                               tries, steps);
+            *slot = ks_rng_index(rng, r->count);
+        } while (older(r, *slot) < first || !is_whole(r, *slot, steps));
+        for (size_t k = 0; k < KS_SHIFTS; k++)
+            drawn->shift[i][k] = (uint8_t)ks_rng_index(rng, 2 * KS_SHIFT + 1);
+    }
+    return KS_OK;
+}
+
+/* The place in a line of `KS_FRAME_SIDE` pixels that is seen at place i after a shift. */
+static size_t shifted(size_t i, size_t shift)
+{
+    const size_t at = i + shift;
+
+    return at < KS_SHIFT                         ? 0
+           : at - KS_SHIFT < KS_FRAME_SIDE - 1 ? at - KS_SHIFT
+                                               : KS_FRAME_SIDE - 1;
+}
+
+static void see_frame(const uint8_t *frame, size_t x, size_t y, float *s)
+{
+    const size_t side = KS_FRAME_SIDE, channels = KS_FRAME / (side * side);
+
+    for (size_t c = 0; c < channels; c++)
+        for (size_t i = 0; i < side; i++) {
+            const uint8_t *line = frame + (c * side + shifted(i, y)) * side;
+
+            for (size_t j = 0; j < side; j++)
+                *s++ = ks_pixel(line[shifted(j, x)]);
+        }
+}
+
+void ks_replay_see(const struct ks_replay *r, size_t slot, size_t x, size_t y, float *s)
+{
+    for (size_t k = KS_FRAMES; k-- > 0;) {
+        const size_t last = before(r, slot);
+
+        see_frame(ks_replay_get(r, slot).frame, x, y, s + k * KS_FRAME);
+        if (older(r, slot) > 0 && !ks_replay_get(r, last).only_frame)
+            slot = last;
+    }
 }
 
 void ks_replay_draw(const struct ks_replay *r, struct ks_rng *rng, const struct ks_window *window,
@@ -176,6 +308,7 @@ void ks_replay_clear(struct ks_replay *r, size_t k)
 {
     r->count = 0;
     r->next = k % r->capacity;
+    r->added = k;
 }
 
 ks_status ks_replay_put(struct ks_replay *r, const float *from)

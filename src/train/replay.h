@@ -9,12 +9,20 @@
  *   mask    gamma^(k-1) mask_{t+k-1}, so that a target discounts the value by gamma mask
  *   next_s  s_{t+k}
  *
- * With n = 1 it is the transition itself. A target has the entropy bonus of s_{t+k} only. */
+ * With n = 1 it is the transition itself. A target has the entropy bonus of s_{t+k} only.
+ *
+ * Of a task from pixels, replay holds single frames in bytes, as a state consists of the last
+ * KS_FRAMES frames (the first one of an episode repeatedly). A transition's row has the newest frame
+ * of s; behind the last transition of an episode there is a row with its last frame. Only windows
+ * of n transitions within an episode are drawn, and all frames of a drawn state are moved by the
+ * same random number of pixels, as in DrQ-v2 (Yarats et al., ICLR 2022; code facebookresearch/drqv2,
+ * c0c650b, replay_buffer.py and drqv2.py). */
 #ifndef KS_TRAIN_REPLAY_H
 #define KS_TRAIN_REPLAY_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -22,17 +30,29 @@
 
 struct ks_replay {
     size_t capacity, observations, actions;
-    size_t count, next;       /* transitions held; the slot of the next one    */
-    size_t width, block_rows; /* floats per transition; transitions per block  */
+    bool frames;              /* of a task from pixels                         */
+    size_t count, next;       /* rows held; the slot of the next one           */
+    size_t added;             /* rows added since the start of the run         */
+    size_t width, block_rows; /* floats per row; rows per block                */
     size_t n_blocks;
     float **block; /* [n_blocks] of [block_rows, width], NULL until needed; owned */
 };
 
 /* A transition; the arrays are views into a block. */
 struct ks_transition {
-    const float *s, *a, *next_s; /* [observations], [actions], as s                   */
-    float reward, mask;          /* raw; 0 after a true terminal state, else 1        */
-    bool last;                   /* of its episode, also if that ends by a time limit */
+    const float *s, *a, *next_s; /* [observations], [actions], as s; with frames only a  */
+    const uint8_t *frame;        /* [KS_FRAME]: the newest of s; NULL: no frames         */
+    float reward, mask;          /* raw; 0 after a true terminal state, else 1           */
+    bool last;                   /* of its episode, also if that ends by a time limit    */
+    bool only_frame;             /* of the row behind it, without action and reward      */
+};
+
+/* Rows to be drawn: their slots, and by how many pixels, minus KS_SHIFT, the frames of s and of
+ * next_s are moved to the left and up. */
+enum { KS_SHIFT = 4, KS_SHIFTS = 4 };
+struct ks_drawn {
+    size_t *slot;                /* [n]                        */
+    uint8_t (*shift)[KS_SHIFTS]; /* [n]: of s x, y; of next_s x, y */
 };
 
 /* The largest number of transitions that a row spans, and the discount. drops_last: the reward of a
@@ -65,13 +85,26 @@ ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
 void ks_replay_free(struct ks_replay *replay);
 KS_OWNER(ks_replay_free, struct ks_replay *)
 
-/* Adds a transition; overwrites the oldest one if replay is full. Fails with KS_MEMORY. */
+/* The same of a task from pixels. */
+ks_status ks_replay_new_frames(size_t capacity, size_t actions, struct ks_replay **replay);
+
+/* Adds a transition, with frames one of an episode's last frame, too (`only_frame`); overwrites the
+ * oldest one if replay is full. Fails with KS_MEMORY. */
 ks_status ks_replay_add(struct ks_replay *replay, const struct ks_transition *transition);
 /* Draws rows->n rows, with as many random numbers. Replay must not be empty. */
 void ks_replay_draw(const struct ks_replay *replay, struct ks_rng *rng,
                     const struct ks_window *window, const struct ks_rows *rows);
-/* Fills row i with the window that starts at a slot. */
-void ks_replay_take(const struct ks_replay *replay, const struct ks_window *window, size_t slot,
+/* With frames: draws n slots at which a window of `steps` transitions starts, and their shifts. The
+ * oldest `margin` rows of a full replay are not drawn. KS_RUN if hardly any window can be drawn. */
+ks_status ks_replay_draw_frames(const struct ks_replay *replay, struct ks_rng *rng, size_t steps,
+                                size_t margin, size_t n, const struct ks_drawn *drawn);
+/* With frames: sets s [KS_FRAMES KS_FRAME] to the state in a slot, moved by x, y pixels as in
+ * ks_drawn: channels of the oldest frame first, pixels as pixel/255 - 0.5. Pixels from outside are
+ * those of the frame's edge. */
+void ks_replay_see(const struct ks_replay *replay, size_t slot, size_t x, size_t y, float *s);
+/* Fills row i with the window that starts at a slot. With frames, without s. Returns the slot of the
+ * window's last transition. */
+size_t ks_replay_take(const struct ks_replay *replay, const struct ks_window *window, size_t slot,
                     const struct ks_rows *rows, size_t i);
 /* Fills window i of `windows` with the transitions that start at a slot. */
 void ks_replay_unroll(const struct ks_replay *replay, size_t slot,
@@ -92,8 +125,8 @@ size_t ks_replay_before_newest(const struct ks_replay *replay, size_t k);
 /* For the replay log. The transitions [*n, width] that are contiguous in memory from a slot on; *n
  * is reduced to their number. */
 const float *ks_replay_rows(const struct ks_replay *replay, size_t slot, size_t *n);
-/* For restoring replay from the log: empties it, so that the next transition is number k of the
- * run; adds a transition, given as [width] floats (KS_MEMORY). */
+/* For restoring replay from the log: empties it, so that the next row is number k of the run; adds a
+ * row, given as [width] floats (KS_MEMORY). */
 void ks_replay_clear(struct ks_replay *replay, size_t k);
 ks_status ks_replay_put(struct ks_replay *replay, const float *row);
 

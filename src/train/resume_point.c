@@ -21,7 +21,7 @@
 enum {
     POINTS = 2,             /* written alternately                                             */
     DAMAGE = 512,           /* bytes of a message                                              */
-    UNSAVED = 1024,         /* the most transitions that are not in the log, a few megabytes   */
+    UNSAVED = 1024,         /* the most rows that are not in the log, a few megabytes          */
     SEGMENTS = 4,           /* a segment of the log holds a fourth of what replay can hold,    */
     SEGMENT_BYTES = 1 << 26 /* but about this many bytes at most                               */
 };
@@ -34,11 +34,11 @@ struct ks_resume_points {
     struct ks_replay_log *log;
     unsigned char *bytes; /* a resume point, assembled in memory; NULL before the first */
     uint64_t next;        /* the number of the next point; its file is path[next % POINTS]        */
-    size_t rows;          /* transitions that had been made when the last point was written       */
+    size_t rows;          /* rows of replay that had been added when the last point was written   */
     double last, cost;    /* when the last point was written; how many seconds that took          */
 };
 
-/* The number of the oldest transition that replay holds after `rows` transitions. */
+/* The number of the oldest row that replay holds after `rows` rows. */
 static size_t first_needed(const struct ks_run *r, size_t rows)
 {
     size_t capacity = r->learner.replay->capacity;
@@ -111,8 +111,8 @@ static ks_status append_transitions(struct ks_resume_points *p, const struct ks_
     struct ks_replay_log *log = p->log;
 
     KS_TRY(ks_folder_make("%s", p->folder));
-    while (log->mark.rows < l->agent_steps) {
-        size_t n = l->agent_steps - log->mark.rows;
+    while (log->mark.rows < l->replay->added) {
+        size_t n = l->replay->added - log->mark.rows;
         const float *rows = ks_replay_rows(l->replay, log->mark.rows % l->replay->capacity, &n);
 
         KS_TRY(ks_replay_log_append(log, n, rows));
@@ -130,7 +130,7 @@ ks_status ks_resume_write(struct ks_resume_points *p, struct ks_run *r)
                                  .description_size = strlen(p->description),
                                  .state_size = ks_state_size(r),
                                  .progress_size = r->metrics->size,
-                                 .rows = r->learner.agent_steps};
+                                 .rows = r->learner.replay->added};
 
     if (!p->bytes)
         KS_TRY(ks_alloc(size, 1, &p->bytes));
@@ -145,7 +145,7 @@ ks_status ks_resume_write(struct ks_resume_points *p, struct ks_run *r)
     /* p->rows still belongs to the point before, which is the older of the two now */
     KS_TRY(ks_replay_log_drop(p->log, first_needed(r, p->rows)));
     p->next++;
-    p->rows = r->learner.agent_steps;
+    p->rows = r->learner.replay->added;
     p->last = ks_seconds();
     p->cost = p->last - start;
     return KS_OK;
@@ -160,7 +160,7 @@ static bool is_due(const struct ks_resume_points *p, double save_every)
 
 ks_status ks_resume_keep(struct ks_resume_points *p, struct ks_run *r)
 {
-    size_t unsaved = r->learner.agent_steps - p->log->mark.rows;
+    size_t unsaved = r->learner.replay->added - p->log->mark.rows;
 
     if (is_due(p, r->plan.options->save_every))
         return ks_resume_write(p, r);

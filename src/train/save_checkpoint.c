@@ -34,8 +34,9 @@ static ks_status fill_batches(struct ks_learner *l, struct ks_checkpoint *c)
     KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target, &c->target));
     KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target_raw, &c->target_raw));
     for (size_t i = 0; i < c->minibatches; i++) {
-        struct ks_batch batch = ks_learner_batch(l, &replay);
+        struct ks_batch batch;
 
+        KS_TRY(ks_learner_batch(l, &replay, &batch));
         KS(agent_fill_checkpoint_batch)(l->agent, &batch, &noise, c->input + i * input);
         KS(agent_fill_checkpoint_target)(l->agent, &batch, c->target_raw + i * target);
         if (!o->settings.raw_rewards)

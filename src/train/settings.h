@@ -15,15 +15,17 @@
 struct ks_settings {
     size_t hidden, depth, actor_hidden, actor_depth, skip, critics, atoms;
     double v_min, v_max;
-    size_t batch, utd, random_steps, replay, n_step, action_repeat;
+    size_t batch, utd, update_every, random_steps, replay, n_step, action_repeat;
     double gamma;      /* NaN: auto */
     size_t reset_step; /* agent steps; 0: never */
     double replay_priority;
     double critic_lr, actor_lr, lr_end, encoder_lr;
+    double noise, noise_end;
+    size_t noise_steps;
     double target_entropy; /* NaN: auto, -actions/2 */
     double init_gain;      /* NaN: auto */
-    /* What the agent reads as it is set here: tau, target_period, horizon, gradient_norm,
-     * policy_delay, order, target_value, policy_value, temperature, temperature_beta1,
+    /* What the agent reads as it is set here: tau, target_period, horizon, noise_clip,
+     * gradient_norm, policy_delay, order, target_value, policy_value, temperature, temperature_beta1,
      * temperature_decay, starts, weight_decay, decay. */
     struct ks_agent_config agent;
     enum ks_products products; /* as asked for: may be AUTO */

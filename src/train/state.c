@@ -156,7 +156,21 @@ static void list_encoder(struct values *v, struct ks_learner *l)
     add(v, "priorities", q->priority, q->replay->capacity * sizeof *q->priority);
     ADD(v, "largest", q->largest);
     ADD(v, "terminates", q->terminates);
-    add(v, "slots", l->slots, l->rows.n * sizeof *l->slots);
+    add(v, "slots", l->drawn.slot, l->rows.n * sizeof *l->drawn.slot);
+}
+
+static void list_pixels(struct values *v, struct ks_learner *l)
+{
+    struct KS(pixels) *p = l->agent->pixels;
+
+    add_trained(v, "image ", p->arch[KS_IMAGE], &p->part[KS_IMAGE]);
+    add_trained(v, "trunk ", p->arch[KS_TRUNK], &p->part[KS_TRUNK]);
+    v->group = "pixels ";
+    ADD(v, "steps", p->adam.step);
+    ADD(v, "noise", l->agent->noise);
+    add(v, "frames", l->player.frames, KS_FRAMES * KS_FRAME);
+    add(v, "slots", l->drawn.slot, l->rows.n * sizeof *l->drawn.slot);
+    add(v, "shifts", l->drawn.shift, l->rows.n * sizeof *l->drawn.shift);
 }
 
 /* Add new values at the end, after `optional`: if a resume point lacks them, the run keeps the
@@ -186,6 +200,8 @@ static void list_run(struct ks_run *r, struct values *v)
     }
     if (a->encoder)
         list_encoder(v, &r->learner);
+    if (a->pixels)
+        list_pixels(v, &r->learner);
 }
 
 size_t ks_state_size(struct ks_run *r)
@@ -287,7 +303,7 @@ ks_status ks_state_set(struct ks_run *r, const struct ks_resume_file *f)
     }
     if (r->learner.priorities)
         r->learner.priorities->built = false;
-    ks_player_observe(player);
+    ks_player_see(player);
     KS_TRY(ks_env_state_set(player->env, ks_env_state_size(player->env), r->env_state,
                             r->plan.options->resume == KS_RESUME_ANY));
     player->divergences = ks_env_divergences(player->env);

@@ -6,12 +6,21 @@
  */
 #include "train/learner.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 
 #include "agent/stream.h"
 #include "core/progress.h"
 #include "train/metrics.h"
+
+/* The standard deviation of the noise on the actions of agent step number k and in its updates. */
+static double noise_at(const struct ks_settings *s, size_t k)
+{
+    const double share = fmin((double)k / (double)s->noise_steps, 1);
+
+    return (1 - share) * s->noise + share * s->noise_end;
+}
 
 /* The random numbers of agent step number k depend only on k and the seed. */
 static void choose_action(struct ks_learner *l)
@@ -21,6 +30,7 @@ static void choose_action(struct ks_learner *l)
     struct ks_rng rng = ks_stream(o->seed, KS_EXPLORATION, 0);
 
     rng.drawn = (uint64_t)l->agent_steps * actions;
+    l->agent->noise = noise_at(&o->settings, l->agent_steps);
     if (l->normalizer)
         ks_normalizer_add(l->normalizer, l->player.s);
     if (l->agent_steps < o->settings.random_steps) {
@@ -70,19 +80,26 @@ static void *step_environment(void *argument)
 static ks_status store(struct ks_learner *l, const struct env_result *m)
 {
     const bool ended = m->end != KS_ENV_GOES_ON;
-    const float mask = m->end == KS_ENV_TERMINATED ? 0 : 1;
     struct ks_player *p = &l->player;
+    struct ks_transition t = {.reward = (float)m->reward,
+                              .mask = m->end == KS_ENV_TERMINATED ? 0 : 1,
+                              .last = ended};
 
     if (m->status != KS_OK)
         return ks_fail(m->status, "%s", m->error);
-    ks_player_observe(p);
-    KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){p->previous_s, p->a, p->s,
-                                                            (float)m->reward, mask, ended}));
+    KS_TRY(ks_player_observe(p));
+    t.s = p->previous_s, t.a = p->a, t.next_s = p->s;
+    if (p->frames)
+        t.frame = ks_player_previous_frame(p);
+    KS_TRY(ks_replay_add(l->replay, &t));
     ks_priorities_add(l->priorities);
     ks_returns_add(&l->returns, l->plan->options->settings.reward_scaling, l->plan->gamma,
                    m->reward, ended);
     if (ended)
         ks_returns_end_episode(&l->returns, l->replay, l->plan->gamma, m->end == KS_ENV_TRUNCATED);
+    if (ended && p->frames)
+        KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){.frame = ks_player_frame(p),
+                                                                .only_frame = true}));
     l->agent_steps++;
     l->env_step +=
         m->action_repeat; /* also if the episode ended earlier: milestones are multiples */
@@ -98,9 +115,8 @@ static ks_status step_and_store(struct ks_learner *l, struct env_result *m)
 
 ks_status ks_learner_start_episode(struct ks_learner *l)
 {
-    KS_TRY(ks_env_reset(l->player.env, &l->resets, l->player.observation));
+    KS_TRY(ks_player_start(&l->player, &l->resets));
     ks_player_report(&l->player, l->env_step);
-    ks_player_observe(&l->player);
     return KS_OK;
 }
 
@@ -112,7 +128,7 @@ static ks_status update(struct ks_learner *l, const struct env_result *m,
     struct ks_batch batch;
 
     KS_TRY(ks_learner_refresh(l));
-    batch = ks_learner_next_batch(l);
+    KS_TRY(ks_learner_next_batch(l, &batch));
     ks_learner_scale_rewards(l, m->temperature);
     KS_TRY(KS(agent_update)(l->agent, &batch, &found));
     ks_learner_set_priorities(l);
@@ -164,7 +180,8 @@ static ks_status step(struct ks_learner *l, struct ks_metrics *metrics)
     choose_action(l);
     if (l->agent_steps + 1 == s->reset_step)
         KS_TRY(KS(agent_reset)(l->agent));
-    if (l->agent_steps < s->random_steps) {
+    if (l->agent_steps < s->random_steps ||
+        (l->agent_steps - s->random_steps) % s->update_every != 0) {
         KS_TRY(step_and_store(l, &m));
     } else {
         KS_TRY(step_and_update(l, &m, metrics));

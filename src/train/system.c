@@ -22,6 +22,8 @@ const char *const ks_text_names[KS_TEXTS] = {
     [KS_ENCODER_TEXT + KS_ACTION_MODULE] = "encoder_action",
     [KS_ENCODER_TEXT + KS_PAIR_MODULE] = "encoder_pair",
     [KS_ENCODER_TEXT + KS_MODEL_MODULE] = "encoder_model",
+    [KS_PIXELS_TEXT + KS_IMAGE] = "image",
+    [KS_PIXELS_TEXT + KS_TRUNK] = "trunk",
 };
 
 void ks_texts_free(char *text[KS_TEXTS])
@@ -51,7 +53,7 @@ static ks_status take(struct system *s, const char *section, const char *key, co
         return ks_fail(KS_FORMAT, "expected [system] or [train]");
     if (k == KS_TEXTS)
         return ks_fail(KS_FORMAT, "expected critic, actor, optimist, encoder_state, "
-                                  "encoder_action, encoder_pair or encoder_model");
+                                  "encoder_action, encoder_pair, encoder_model, image or trunk");
     if (s->file[k] || !*value)
         return ks_fail(KS_FORMAT, "expected one file, found %s", s->file[k] ? "two" : "none");
     return ks_copy_string(value, &s->file[k]);
@@ -74,18 +76,30 @@ static int handle(void *user, const char *section, const char *key, const char *
     return 0;
 }
 
-/* The first file that the system lacks: all modules of an encoder or none. KS_TEXTS: none is
- * missing.
- */
+/* Whether the system has a file of these kinds. */
+static bool has(const struct system *s, size_t from, size_t to)
+{
+    while (from < to && !s->file[from])
+        from++;
+    return from < to;
+}
+
+/* The first file that the system lacks: of an encoder, and of image and trunk, there are all or
+ * none. KS_TEXTS: none is missing. */
 static size_t missing(const struct system *s)
 {
-    bool encoder = false;
+    const bool encoder = has(s, KS_ENCODER_TEXT, KS_PIXELS_TEXT);
+    const bool pixels = has(s, KS_PIXELS_TEXT, KS_TEXTS);
 
-    for (size_t k = KS_ENCODER_TEXT; k < KS_TEXTS; k++)
-        encoder = encoder || s->file[k];
-    for (size_t k = 0; k < KS_TEXTS; k++)
-        if (!s->file[k] && k != KS_OPTIMIST_TEXT && (k < KS_ENCODER_TEXT || encoder))
+    for (size_t k = 0; k < KS_TEXTS; k++) {
+        const bool needed = k < KS_OPTIMIST_TEXT  ? true
+                            : k < KS_ENCODER_TEXT ? false
+                            : k < KS_PIXELS_TEXT  ? encoder
+                                                  : pixels;
+
+        if (needed && !s->file[k])
             return k;
+    }
     return KS_TEXTS;
 }
 
@@ -109,6 +123,8 @@ static ks_status read(const char *path, struct ks_settings *settings, struct sys
                        line);
     if (line < 0)
         return ks_fail(KS_MEMORY, "%s: out of memory", path);
+    if (has(s, KS_ENCODER_TEXT, KS_PIXELS_TEXT) && has(s, KS_PIXELS_TEXT, KS_TEXTS))
+        return ks_fail(KS_FORMAT, "%s: expected an encoder, or image and trunk, found both", path);
     return missing(s) == KS_TEXTS ? KS_OK
                                   : ks_fail(KS_FORMAT, "%s: expected %s in [system], found none",
                                             path, ks_text_names[missing(s)]);
@@ -155,7 +171,7 @@ static ks_status read_description(const struct system *s, enum ks_network_text k
                                   char **text)
 {
     const int folder = (int)(ks_path_base(s->path) - s->path);
-    const bool gaussian = k == KS_ACTOR_TEXT && !s->file[KS_ENCODER_TEXT];
+    const bool gaussian = k == KS_ACTOR_TEXT && !has(s, KS_ENCODER_TEXT, KS_TEXTS);
     const char *name = s->file[k], *last = gaussian ? "dense 2A" : "dense A", *at;
     KS_OWNED char *path = NULL, *template = NULL;
 

@@ -190,7 +190,7 @@ static ks_status write_row(struct ks_run *r, bool evaluates)
     struct ks_batch batch, *last = NULL;
 
     if (l->agent->updates > 0) {
-        batch = ks_learner_last_batch(l);
+        KS_TRY(ks_learner_last_batch(l, &batch));
         last = &batch;
     }
     r->metrics->divergences = ks_env_divergences(l->player.env);
