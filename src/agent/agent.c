@@ -93,7 +93,7 @@ static ks_status check_actor(const struct KS(agent) *a, const char *name)
                        fixed ? "tanh" : "tanh-gaussian", a->config.actions,
                        other_policy(policy, fixed), policy->actions);
     if (a->encoder && (a->critic_arch->joint || a->critic_arch->states > 0 ||
-                  a->critic_arch->loss.kind->distribution || a->critic_arch->out != 1))
+                       a->critic_arch->loss.kind->distribution || a->critic_arch->out != 1))
         return ks_fail(KS_FORMAT,
                        "%s: with an encoder: expected critics with one output and "
                        "without running statistics",
@@ -247,9 +247,7 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) *
     *agent = NULL;
     KS_GO(ks_alloc(1, sizeof *a, &a));
     a->config = *config;
-    a->kind = config->encoder  ? &KS(mrq)
-              : config->pixels ? &KS(drq)
-                               : &KS(soft_actor_critic);
+    a->kind = config->encoder ? &KS(mrq) : config->pixels ? &KS(drq) : &KS(soft_actor_critic);
     KS_GO(parse(a));
     KS_GO(build_nets(a));
     if (config->optimist)

@@ -111,8 +111,8 @@ struct KS(agent) {
     struct KS(encoder) *encoder;   /* NULL: the networks see s and a themselves; owned            */
     struct KS(pixels) *pixels;     /* NULL: it sees no images; owned                              */
     double noise; /* with images: the standard deviation of the actor's noise, set by the caller */
-    double value_scale;            /* factor of the target critics' values (agent_refresh)        */
-    real *deviation; /* [batch]: max_e |Q_e - target| at the last update; NULL: not computed */
+    double value_scale; /* factor of the target critics' values (agent_refresh)        */
+    real *deviation;    /* [batch]: max_e |Q_e - target| at the last update; NULL: not computed */
     /* Work space. D, S: columns of a critic's and of the actor's input: observations + actions and
      * observations; with an encoder or images, the columns of what takes the place of (s, a) and
      * s. K = outputs of a critic. */

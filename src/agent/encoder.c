@@ -32,7 +32,7 @@ ks_status KS(module_parse)(const struct KS(agent) *a, const char *text, const ch
                        name);
     for (size_t i = 0; i < arch->n_layers; i++)
         if (arch->layer[i].kind->reads_input ||
-            (arch->layer[i].kind == &KS(conv2d) && !a->config.pixels))
+            (arch->layer[i].kind == &KS(conv2d) &&!a->config.pixels))
             return ks_fail(KS_FORMAT,
                            "%s: '%s' is for analysis: training has no gradient through it", name,
                            arch->layer[i].kind->name);

@@ -143,9 +143,11 @@ bool KS(adam_step)(const struct KS(arch) *arch, const struct ks_adam *adam,
     for (size_t i = 0; i < arch->n_layers; i++) {
         const struct KS(layer) *l = &arch->layer[i];
         struct constants k = constants(adam, decays(arch, l, adam->decayed));
-        size_t rows = l->parameters / l->out; /* every array of a layer has l->out columns */
-        struct block projected = {l->offset, l->sphere_rows, l->out, .projected = true};
-        struct block other = {l->offset + l->sphere_rows * l->out, rows - l->sphere_rows, l->out,
+        /* Every array of a layer has as many columns as the first one. */
+        const size_t columns = l->n_params > 0 ? l->param[0].columns : l->out;
+        const size_t rows = l->parameters / columns;
+        struct block projected = {l->offset, l->sphere_rows, columns, .projected = true};
+        struct block other = {l->offset + l->sphere_rows * columns, rows - l->sphere_rows, columns,
                               .projected = false};
 
         if (projected.rows > 0)

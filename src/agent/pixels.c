@@ -78,8 +78,8 @@ ks_status KS(pixels_init)(struct KS(agent) *a)
         struct ks_starts starts = a->config.starts;
 
         starts.gain = k == KS_IMAGE ? 0 : starts.gain;
-        KS_TRY(KS(trained_init)(p->arch[k], &starts,
-                                ks_stream(a->config.seed, KS_INIT_ENCODER, k), &p->part[k]));
+        KS_TRY(KS(trained_init)(p->arch[k], &starts, ks_stream(a->config.seed, KS_INIT_ENCODER, k),
+                                &p->part[k]));
     }
     return KS_OK;
 }
@@ -231,8 +231,7 @@ static ks_status step_shared(struct KS(agent) *a)
     finite = KS(adam_step)(p->arch[KS_TRUNK], &a->critic_adam, &p->part[KS_TRUNK]);
     finite &= KS(adam_step)(p->arch[KS_IMAGE], &p->adam, &p->part[KS_IMAGE]);
     p->adam.step++;
-    return finite ? KS_OK
-                  : ks_fail(KS_NUMBER, "a parameter of image or trunk is no longer finite");
+    return finite ? KS_OK : ks_fail(KS_NUMBER, "a parameter of image or trunk is no longer finite");
 }
 
 double KS(pixels_actor_gradient)(struct KS(agent) *a)

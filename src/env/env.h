@@ -55,11 +55,15 @@ const char *ks_env_name(const struct ks_env *env); /* of the task; of a file "NA
 const char *ks_env_identity(const struct ks_env *env);
 bool ks_env_is_file(const char *task);                /* whether a task's name names a file */
 size_t ks_env_observations(const struct ks_env *env); /* length of an observation */
-/* Whether a task's name ends in "-pixels": a task of dm_control, whose agent sees the last frames of
- * the simulation in place of observations (DrQ-v2: Yarats et al., ICLR 2022; code
+/* Whether a task's name ends in "-pixels": a task of dm_control, whose agent sees the last frames
+ * of the simulation in place of observations (DrQ-v2: Yarats et al., ICLR 2022; code
  * facebookresearch/drqv2, c0c650b, dmc.py). */
 bool ks_env_is_pixels(const char *task);
-enum { KS_FRAMES = 3, KS_FRAME_SIDE = 84, KS_FRAME = 3 * KS_FRAME_SIDE * KS_FRAME_SIDE /* bytes */ };
+enum {
+    KS_FRAMES = 3,
+    KS_FRAME_SIDE = 84,
+    KS_FRAME = 3 * KS_FRAME_SIDE * KS_FRAME_SIDE /* bytes */
+};
 /* A byte of a frame as networks see it. */
 static inline float ks_pixel(unsigned char byte)
 {
@@ -67,8 +71,8 @@ static inline float ks_pixel(unsigned char byte)
 }
 /* The length of what the agent sees: of an observation, or of KS_FRAMES frames. */
 size_t ks_env_seen(const struct ks_env *env);
-size_t ks_env_actions(const struct ks_env *env);      /* length of an action, entries in [-1, 1] */
-size_t ks_env_steps(const struct ks_env *env);        /* control steps of an episode, at most */
+size_t ks_env_actions(const struct ks_env *env); /* length of an action, entries in [-1, 1] */
+size_t ks_env_steps(const struct ks_env *env);   /* control steps of an episode, at most */
 
 /* Starts an episode: draws its start state from `rng`, in the suite's order, and sets observation
  * [ks_env_observations]. If the start state is not finite or MuJoCo warns about it, it is counted

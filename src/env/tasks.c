@@ -124,10 +124,11 @@ ks_status ks_env_task_find(const char *name, const struct ks_env_task **task)
         }
         snprintf(known + strlen(known), sizeof known - strlen(known), " %s", tasks[i].name);
     }
-    return ks_fail(KS_USAGE,
-                   "unknown task '%s' (known:%s, those of dm_control also as NAME-pixels, and files "
-                   "NAME.so)",
-                   name, known);
+    return ks_fail(
+        KS_USAGE,
+        "unknown task '%s' (known:%s, those of dm_control also as NAME-pixels, and files "
+        "NAME.so)",
+        name, known);
 }
 
 /* --- suites --- */

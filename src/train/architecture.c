@@ -238,7 +238,6 @@ ks_status ks_architecture_widths(char *const text[KS_TEXTS], size_t observations
         return KS_OK;
     KS_TRY(read_width(text, KS_ENCODER_TEXT + KS_STATE_MODULE, observations, &w->actor, n));
     KS_TRY(read_width(text, KS_ENCODER_TEXT + KS_ACTION_MODULE, actions, &action, n));
-    KS_TRY(
-        read_width(text, KS_ENCODER_TEXT + KS_PAIR_MODULE, w->actor + action, &w->critic, n));
+    KS_TRY(read_width(text, KS_ENCODER_TEXT + KS_PAIR_MODULE, w->actor + action, &w->critic, n));
     return read_width(text, KS_ENCODER_TEXT + KS_MODEL_MODULE, w->critic, &model, n);
 }

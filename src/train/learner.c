@@ -60,9 +60,9 @@ static ks_status new_replay(struct ks_learner *l)
     const size_t asked = l->plan->options->settings.replay, most = rows_to_come(l);
     const size_t capacity = asked < most ? asked : most, actions = ks_env_actions(l->player.env);
 
-    return has_frames(l) ? ks_replay_new_frames(capacity, actions, &l->replay)
-                         : ks_replay_new(capacity, ks_env_observations(l->player.env), actions,
-                                         &l->replay);
+    return has_frames(l)
+               ? ks_replay_new_frames(capacity, actions, &l->replay)
+               : ks_replay_new(capacity, ks_env_observations(l->player.env), actions, &l->replay);
 }
 
 static void lay_out_windows(struct ks_arena *arena, const struct ks_replay *r,
@@ -315,8 +315,8 @@ ks_status ks_learner_refresh(struct ks_learner *l)
 }
 
 /* What was drawn with frames or by priorities was kept. Else replay has not changed since the last
- * update: that update was made after the step's transition was stored, or it drew what it would have
- * drawn then (ks_replay_draw_ahead). */
+ * update: that update was made after the step's transition was stored, or it drew what it would
+ * have drawn then (ks_replay_draw_ahead). */
 ks_status ks_learner_last_batch(struct ks_learner *l, struct ks_batch *batch)
 {
     struct ks_rng rng = ks_learner_minibatch_rng(l);

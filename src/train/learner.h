@@ -26,8 +26,8 @@ struct ks_learner {
     size_t agent_steps, env_step;
     /* Work space, in the arena. */
     struct ks_arena arena;
-    struct ks_rows rows;         /* a minibatch */
-    double *noise;               /* [actions]   */
+    struct ks_rows rows;          /* a minibatch */
+    double *noise;                /* [actions]   */
     struct ks_drawn drawn, other; /* [batch]: with priorities or frames, what was drawn for the last
                                    * update; for other purposes */
     struct ks_unrolled windows;   /* a minibatch of the encoder */
@@ -51,16 +51,16 @@ ks_status ks_learner_refresh(struct ks_learner *learner);
 /* Draws the minibatch of the next update; after that update, sets the priorities of its rows. */
 ks_status ks_learner_next_batch(struct ks_learner *learner, struct ks_batch *batch);
 void ks_learner_set_priorities(struct ks_learner *learner);
-/* Draws a minibatch into learner->rows; *batch is a view of it. Its observations are as the networks
- * see them now, its rewards are raw. This and the other functions that draw fail with KS_RUN if
- * replay of frames has hardly any window to draw. */
+/* Draws a minibatch into learner->rows; *batch is a view of it. Its observations are as the
+ * networks see them now, its rewards are raw. This and the other functions that draw fail with
+ * KS_RUN if replay of frames has hardly any window to draw. */
 ks_status ks_learner_batch(struct ks_learner *learner, struct ks_rng *rng, struct ks_batch *batch);
 /* Draws the next update's minibatch before this step's transition is stored. Returns false and
  * draws nothing if that minibatch could depend on the transition: because it would be drawn
  * (replay.h), changes priorities, or changes what ks_learner_refresh does. */
 bool ks_learner_batch_ahead(struct ks_learner *learner, struct ks_batch *batch);
-/* Draws the minibatch of the last update again. The last agent step must have made an update, or with
- * frames one of the last update_every. */
+/* Draws the minibatch of the last update again. The last agent step must have made an update, or
+ * with frames one of the last update_every. */
 ks_status ks_learner_last_batch(struct ks_learner *learner, struct ks_batch *batch);
 /* The divisor of rewards for an agent with that entropy temperature; 1 if reward_normalization is
  * not set. */

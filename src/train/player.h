@@ -21,8 +21,9 @@ struct ks_player {
     size_t divergences;           /* of the simulation, reported so far                   */
     /* Of a task from pixels; else NULL. */
     struct ks_render *render;
-    uint8_t *frames;  /* [KS_FRAMES, KS_FRAME]: the last ones, channel by channel, the oldest first */
-    uint8_t *picture; /* [KS_FRAME_SIDE, KS_FRAME_SIDE, 3]: as it is drawn                          */
+    uint8_t
+        *frames; /* [KS_FRAMES, KS_FRAME]: the last ones, channel by channel, the oldest first */
+    uint8_t *picture; /* [KS_FRAME_SIDE, KS_FRAME_SIDE, 3]: as it is drawn */
 };
 
 /* `player` is zero. On failure (KS_USAGE, KS_IO, KS_MISSING, KS_MEMORY) the caller still frees it.

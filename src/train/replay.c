@@ -229,8 +229,9 @@ ks_status ks_replay_draw_frames(const struct ks_replay *r, struct ks_rng *rng, s
 
         do {
             if (r->count <= first || tries++ == most)
-                return ks_fail(KS_RUN, "replay: none of %zu drawn rows starts %zu agent steps of an "
-                                       "episode",
+                return ks_fail(KS_RUN,
+                               "replay: none of %zu drawn rows starts %zu agent steps of an "
+                               "episode",
                                tries, steps);
             *slot = ks_rng_index(rng, r->count);
         } while (older(r, *slot) < first || !is_whole(r, *slot, steps));
@@ -245,7 +246,7 @@ static size_t shifted(size_t i, size_t shift)
 {
     const size_t at = i + shift;
 
-    return at < KS_SHIFT                         ? 0
+    return at < KS_SHIFT                       ? 0
            : at - KS_SHIFT < KS_FRAME_SIDE - 1 ? at - KS_SHIFT
                                                : KS_FRAME_SIDE - 1;
 }

@@ -12,11 +12,11 @@
  * With n = 1 it is the transition itself. A target has the entropy bonus of s_{t+k} only.
  *
  * Of a task from pixels, replay holds single frames in bytes, as a state consists of the last
- * KS_FRAMES frames (the first one of an episode repeatedly). A transition's row has the newest frame
- * of s; behind the last transition of an episode there is a row with its last frame. Only windows
- * of n transitions within an episode are drawn, and all frames of a drawn state are moved by the
- * same random number of pixels, as in DrQ-v2 (Yarats et al., ICLR 2022; code facebookresearch/drqv2,
- * c0c650b, replay_buffer.py and drqv2.py). */
+ * KS_FRAMES frames (the first one of an episode repeatedly). A transition's row has the newest
+ * frame of s; behind the last transition of an episode there is a row with its last frame. Only
+ * windows of n transitions within an episode are drawn, and all frames of a drawn state are moved
+ * by the same random number of pixels, as in DrQ-v2 (Yarats et al., ICLR 2022; code
+ * facebookresearch/drqv2, c0c650b, replay_buffer.py and drqv2.py). */
 #ifndef KS_TRAIN_REPLAY_H
 #define KS_TRAIN_REPLAY_H
 
@@ -102,10 +102,10 @@ ks_status ks_replay_draw_frames(const struct ks_replay *replay, struct ks_rng *r
  * ks_drawn: channels of the oldest frame first, pixels as pixel/255 - 0.5. Pixels from outside are
  * those of the frame's edge. */
 void ks_replay_see(const struct ks_replay *replay, size_t slot, size_t x, size_t y, float *s);
-/* Fills row i with the window that starts at a slot. With frames, without s. Returns the slot of the
- * window's last transition. */
+/* Fills row i with the window that starts at a slot. With frames, without s. Returns the slot of
+ * the window's last transition. */
 size_t ks_replay_take(const struct ks_replay *replay, const struct ks_window *window, size_t slot,
-                    const struct ks_rows *rows, size_t i);
+                      const struct ks_rows *rows, size_t i);
 /* Fills window i of `windows` with the transitions that start at a slot. */
 void ks_replay_unroll(const struct ks_replay *replay, size_t slot,
                       const struct ks_unrolled *windows, size_t i);
@@ -125,8 +125,8 @@ size_t ks_replay_before_newest(const struct ks_replay *replay, size_t k);
 /* For the replay log. The transitions [*n, width] that are contiguous in memory from a slot on; *n
  * is reduced to their number. */
 const float *ks_replay_rows(const struct ks_replay *replay, size_t slot, size_t *n);
-/* For restoring replay from the log: empties it, so that the next row is number k of the run; adds a
- * row, given as [width] floats (KS_MEMORY). */
+/* For restoring replay from the log: empties it, so that the next row is number k of the run; adds
+ * a row, given as [width] floats (KS_MEMORY). */
 void ks_replay_clear(struct ks_replay *replay, size_t k);
 ks_status ks_replay_put(struct ks_replay *replay, const float *row);
 

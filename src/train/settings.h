@@ -25,8 +25,8 @@ struct ks_settings {
     double target_entropy; /* NaN: auto, -actions/2 */
     double init_gain;      /* NaN: auto */
     /* What the agent reads as it is set here: tau, target_period, horizon, noise_clip,
-     * gradient_norm, policy_delay, order, target_value, policy_value, temperature, temperature_beta1,
-     * temperature_decay, starts, weight_decay, decay. */
+     * gradient_norm, policy_delay, order, target_value, policy_value, temperature,
+     * temperature_beta1, temperature_decay, starts, weight_decay, decay. */
     struct ks_agent_config agent;
     enum ks_products products; /* as asked for: may be AUTO */
     enum ks_reward_scale reward_scaling;

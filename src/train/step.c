@@ -81,9 +81,8 @@ static ks_status store(struct ks_learner *l, const struct env_result *m)
 {
     const bool ended = m->end != KS_ENV_GOES_ON;
     struct ks_player *p = &l->player;
-    struct ks_transition t = {.reward = (float)m->reward,
-                              .mask = m->end == KS_ENV_TERMINATED ? 0 : 1,
-                              .last = ended};
+    struct ks_transition t = {
+        .reward = (float)m->reward, .mask = m->end == KS_ENV_TERMINATED ? 0 : 1, .last = ended};
 
     if (m->status != KS_OK)
         return ks_fail(m->status, "%s", m->error);
@@ -98,8 +97,8 @@ static ks_status store(struct ks_learner *l, const struct env_result *m)
     if (ended)
         ks_returns_end_episode(&l->returns, l->replay, l->plan->gamma, m->end == KS_ENV_TRUNCATED);
     if (ended && p->frames)
-        KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){.frame = ks_player_frame(p),
-                                                                .only_frame = true}));
+        KS_TRY(ks_replay_add(
+            l->replay, &(struct ks_transition){.frame = ks_player_frame(p), .only_frame = true}));
     l->agent_steps++;
     l->env_step +=
         m->action_repeat; /* also if the episode ended earlier: milestones are multiples */

@@ -104,13 +104,6 @@ static void write_rows(struct record *r, const char *object, size_t rows, size_t
     write_floats(r->h5, object, &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, x);
 }
 
-static void write_doubles(struct record *r, const char *object, size_t rows, size_t columns,
-                          const double *x)
-{
-    ks_h5_write(r->h5, object, KS_H5_F64,
-                &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, x);
-}
-
 static void write_minibatches(struct record *r)
 {
     const size_t u = r->updates, n = BATCH, obs = r->config.observations, act = r->config.actions;
@@ -122,9 +115,9 @@ static void write_minibatches(struct record *r)
     write_rows(r, "/batch/a", u, n * act, r->a);
     write_rows(r, "/batch/next_s", u, n * obs, r->next_s);
     write_rows(r, "/batch/mask", u, n, r->mask);
-    write_doubles(r, "/batch/reward", u, n, r->reward);
-    write_doubles(r, "/batch/noise", u, n * act, r->noise);
-    write_doubles(r, "/batch/scale", u, 1, r->scale);
+    write_doubles(r->h5, "/batch/reward", u, n, r->reward);
+    write_doubles(r->h5, "/batch/noise", u, n * act, r->noise);
+    write_doubles(r->h5, "/batch/scale", u, 1, r->scale);
     write_rows(r, "/windows/s", u, (steps + 1) * n * obs, r->states);
     write_rows(r, "/windows/a", u, steps * n * act, r->actions);
     write_rows(r, "/windows/reward", u, steps * n, r->rewards);
@@ -136,7 +129,7 @@ static void write_network(struct record *r, const char *object, const struct KS(
 {
     write_trained(r->h5, object, 1, arch->parameters, t);
     if (t->target)
-        write_doubles(r, text_of("%s_target", object), 1, arch->parameters, t->target);
+        write_targets(r->h5, text_of("%s_target", object), 1, arch->parameters, t);
 }
 
 static void write_agent(struct record *r)
@@ -226,12 +219,12 @@ static void write_frozen(struct record *r)
 
     ks_h5_group(r->h5, "/frozen");
     KS(agent_fill_checkpoint_batch)(a, &batch, &rng, r->values);
-    write_doubles(r, "/frozen/input", BATCH, KS(agent_width)(a), r->values);
+    write_doubles(r->h5, "/frozen/input", BATCH, KS(agent_width)(a), r->values);
     KS(agent_fill_checkpoint_target)(a, &batch, r->values);
-    write_doubles(r, "/frozen/target", BATCH, 1, r->values);
-    write_doubles(r, "/frozen/noise", BATCH, r->config.actions, a->next.noise);
+    write_doubles(r->h5, "/frozen/target", BATCH, 1, r->values);
+    write_doubles(r->h5, "/frozen/noise", BATCH, r->config.actions, a->next.noise);
     KS(agent_act)(a, r->s, noise, action);
-    write_doubles(r, "/frozen/act_noise", 1, r->config.actions, noise);
+    write_doubles(r->h5, "/frozen/act_noise", 1, r->config.actions, noise);
     write_rows(r, "/frozen/action", 1, r->config.actions, action);
 }
 
@@ -279,8 +272,8 @@ static ks_status record(struct record *r, char **argv)
     }
     write_minibatches(r);
     write_frozen(r);
-    write_doubles(r, "/results", r->updates, RESULTS, r->results);
-    write_doubles(r, "/encoder_loss", r->updates, 1, r->encoder_loss);
+    write_doubles(r->h5, "/results", r->updates, RESULTS, r->results);
+    write_doubles(r->h5, "/encoder_loss", r->updates, 1, r->encoder_loss);
     return ks_h5_commit(r->h5);
 }
 

@@ -1,4 +1,4 @@
-/* What update.c and mrq.c record of an agent, as datasets of an HDF5 file, which remembers the
+/* What update.c, mrq.c and pixels.c record of an agent, as datasets of an HDF5 file, which remembers the
  * first failure. */
 #ifndef KS_UPDATE_RECORD_H
 #define KS_UPDATE_RECORD_H
@@ -64,6 +64,34 @@ static inline void write_trained(struct ks_h5 *h5, const char *object, size_t ne
     write_arrays(h5, object, networks, n, x[0]);
     write_arrays(h5, text_of("%s_m", object), networks, n, x[1]);
     write_arrays(h5, text_of("%s_v", object), networks, n, x[2]);
+}
+
+/* Running statistics, and target parameters, of networks with n of them. */
+static inline void write_state(struct ks_h5 *h5, const char *object, size_t networks, size_t n,
+                               const struct KS(trained) *t)
+{
+    const real *x[MOST_CRITICS];
+
+    for (size_t e = 0; e < networks; e++)
+        x[e] = t[e].state;
+    write_arrays(h5, object, networks, n, x);
+}
+
+static inline void write_targets(struct ks_h5 *h5, const char *object, size_t networks, size_t n,
+                                 const struct KS(trained) *t)
+{
+    const real *x[MOST_CRITICS];
+
+    for (size_t e = 0; e < networks; e++)
+        x[e] = t[e].target;
+    write_arrays(h5, object, networks, n, x);
+}
+
+static inline void write_doubles(struct ks_h5 *h5, const char *object, size_t rows, size_t columns,
+                                 const double *x)
+{
+    ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}},
+                x);
 }
 
 /* Makes the group /update_NNN for the agent's current state; its name, until the next
