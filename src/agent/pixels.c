@@ -22,13 +22,25 @@
 static const char *const names[KS_EYES] = {"image", "trunk"};
 static const double LIMIT = 1 - 1e-6; /* of an action with noise */
 
+enum { CHUNK = 4 }; /* rows at most of an image's pass */
+
 /* --- memory --- */
+
+/* The smallest number of equal parts of `rows` rows that have at most CHUNK. */
+static size_t count_chunks(size_t rows)
+{
+    size_t n = (rows + CHUNK - 1) / CHUNK;
+
+    while (rows % n != 0)
+        n++;
+    return n;
+}
 
 ks_status KS(pixels_new)(const struct KS(agent) *a, struct KS(pixels) **pixels)
 {
     const size_t batch = a->config.batch;
     struct KS(pixels) *p;
-    size_t in = a->config.observations;
+    size_t in = a->config.observations, rows;
 
     KS_TRY(ks_alloc(1, sizeof *p, pixels));
     p = *pixels;
@@ -36,7 +48,9 @@ ks_status KS(pixels_new)(const struct KS(agent) *a, struct KS(pixels) **pixels)
         KS_TRY(KS(module_parse)(a, a->config.pixels[k], names[k], in, &p->arch[k]));
         in = p->arch[k]->out;
     }
-    KS_TRY(KS(net_new)(p->arch[KS_IMAGE], batch, batch, false, &p->image));
+    p->chunks = count_chunks(batch);
+    rows = batch / p->chunks;
+    KS_TRY(KS(net_new)(p->arch[KS_IMAGE], rows, rows, false, &p->image));
     KS_TRY(KS(net_new)(p->arch[KS_IMAGE], 1, 1, true, &p->one));
     KS_TRY(KS(net_new)(p->arch[KS_TRUNK], batch, batch, false, &p->trunk));
     return KS(net_new)(p->arch[KS_TRUNK], 2 * batch, 2 * batch, false, &p->both);
@@ -63,6 +77,7 @@ void KS(pixels_lay_out)(struct ks_arena *arena, const struct KS(agent) *a)
     KS(trained_lay_out)(arena, p->image, p->one, p->one, &p->part[KS_IMAGE]);
     KS(trained_lay_out)(arena, p->both, p->trunk, p->trunk, &p->part[KS_TRUNK]);
     p->part[KS_TRUNK].target = KS_TAKE(arena, p->arch[KS_TRUNK]->parameters, real);
+    p->primals = KS_TAKE(arena, p->chunks * p->image->primal, real);
     p->s = KS_TAKE(arena, batch * a->config.observations, real);
     p->actions = KS_TAKE(arena, batch * a->config.actions, real);
     p->e_bar = KS_TAKE(arena, 2 * batch * p->arch[KS_IMAGE]->out, real);
@@ -113,15 +128,20 @@ static void copy_actions(const struct KS(agent) *a, const real *actions, size_t 
         memcpy(input + (to + i) * d + d - n, actions + i * n, n * sizeof *actions);
 }
 
-static void see(struct KS(agent) *a, const float *s, real *e)
+/* e [batch, F] of s; `stays`: the passes are kept for the gradient. */
+static void see(struct KS(agent) *a, const float *s, bool stays, real *e)
 {
     struct KS(pixels) *p = a->pixels;
-    struct KS(trained) *image = &p->part[KS_IMAGE];
+    const size_t seen = p->image->rows * a->config.observations;
+    const size_t found = p->image->rows * p->arch[KS_IMAGE]->out;
 
     KS(widen)(a->config.batch * a->config.observations, s, p->s);
-    KS(net_forward)(p->image, image->w, NULL, p->s, image->primal);
-    memcpy(e, KS(net_output)(p->image, image->primal),
-           a->config.batch * p->arch[KS_IMAGE]->out * sizeof *e);
+    for (size_t k = 0; k < p->chunks; k++) {
+        real *primal = stays ? p->primals + k * p->image->primal : p->part[KS_IMAGE].primal;
+
+        KS(net_forward)(p->image, p->part[KS_IMAGE].w, NULL, p->s + k * seen, primal);
+        memcpy(e + k * found, KS(net_output)(p->image, primal), found * sizeof *e);
+    }
 }
 
 /* The target's input has (s', a') first, of which alone outputs are wanted. The passes that stay in
@@ -132,8 +152,8 @@ static void gather(struct KS(agent) *a, const struct ks_batch *b)
     struct KS(trained) *trunk = &p->part[KS_TRUNK];
     const size_t batch = a->config.batch;
 
-    see(a, b->next_s, a->next_s);
-    see(a, b->s, a->s);
+    see(a, b->next_s, false, a->next_s);
+    see(a, b->s, true, a->s);
     KS(net_forward)(p->both, trunk->target, NULL, a->s, trunk->primal);
     copy_features(a, batch, 0, a->target_input);
     copy_features(a, 0, batch, a->target_input);
@@ -210,16 +230,35 @@ static void sum_feature_bars(struct KS(agent) *a, real *h_bar)
                 h_bar[i * n + j] += a->x_bar[(e * rows + i) * d + j];
 }
 
+/* The image's gradient from e_bar of s. */
+static void image_gradient(struct KS(agent) *a)
+{
+    struct KS(pixels) *p = a->pixels;
+    struct KS(trained) *image = &p->part[KS_IMAGE];
+    const size_t seen = p->image->rows * a->config.observations;
+    const size_t found = p->image->rows * p->arch[KS_IMAGE]->out;
+
+    memset(image->g, 0, p->arch[KS_IMAGE]->parameters * sizeof *image->g);
+    for (size_t k = 0; k < p->chunks; k++) {
+        memcpy(KS(net_output_bar)(p->image, image->adjoint), p->e_bar + k * found,
+               found * sizeof *p->e_bar);
+        KS(net_backward)
+        (p->image, &(struct KS(net_backward)){.w = image->w,
+                                              .x = p->s + k * seen,
+                                              .primal = p->primals + k * p->image->primal,
+                                              .adjoint = image->adjoint,
+                                              .w_bar = image->g});
+    }
+}
+
 void KS(pixels_gradient)(struct KS(agent) *a)
 {
     struct KS(pixels) *p = a->pixels;
-    struct KS(trained) *image = &p->part[KS_IMAGE], *trunk = &p->part[KS_TRUNK];
+    struct KS(trained) *trunk = &p->part[KS_TRUNK];
 
     sum_feature_bars(a, KS(net_output_bar)(p->both, trunk->adjoint));
     KS(trained_backward)(p->both, trunk, a->s, p->e_bar, true);
-    memcpy(KS(net_output_bar)(p->image, image->adjoint), p->e_bar,
-           a->config.batch * p->arch[KS_IMAGE]->out * sizeof *p->e_bar);
-    KS(trained_backward)(p->image, image, p->s, NULL, true);
+    image_gradient(a);
 }
 
 static ks_status step_shared(struct KS(agent) *a)

@@ -26,10 +26,13 @@ enum ks_eye { KS_IMAGE, KS_TRUNK, KS_EYES }; /* in the order of their descriptio
 struct KS(pixels) {
     struct KS(arch) *arch[KS_EYES];
     struct KS(trained) part[KS_EYES]; /* the trunk has a target                     */
-    struct KS(net) *image, *one;      /* of a minibatch; of one row                  */
-    struct KS(net) *trunk, *both;     /* of a minibatch; of s and s' together        */
-    struct ks_adam adam;              /* of the image; the trunk's is the critics'   */
+    /* The image's passes are made on a few rows at a time, whose activations stay in the cache. */
+    size_t chunks;
+    struct KS(net) *image, *one;  /* of batch/chunks rows; of one row      */
+    struct KS(net) *trunk, *both; /* of a minibatch; of s and s' together */
+    struct ks_adam adam;          /* of the image; the trunk's is the critics' */
     /* Work space. F: columns of e. */
+    real *primals;     /* [chunks]: blocks of the image's passes on s */
     real *s, *actions; /* [batch, observations], [batch, actions] */
     real *e_bar;       /* [2 batch, F]: dL/d e of s and s'        */
 };

@@ -112,63 +112,94 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* A line of a row of P(x): entry (channel, i, j) of the patches along a line of the output. Of its
- * columns, those from `first` to before `end` are inside of the image, and lie there from `at` on,
- * `stride` apart. */
-struct patch_line {
-    size_t first, end, at;
+/* A row of P(x): entry (channel, i, j) of all patches. Of each line of the output, the columns from
+ * `first` to before `end` are inside of the image, and lie there from `column` on, `stride` apart.
+ */
+struct patch_row {
+    size_t channel, i, first, end, column;
 };
 
-static struct patch_line find_line(const struct settings *s, size_t row, size_t out_line)
+static struct patch_row find_row(const struct settings *s, size_t row)
 {
-    const size_t channel = row / (s->size * s->size), i = row / s->size % s->size,
-                 j = row % s->size, stride = s->stride;
-    const size_t line = out_line * stride + i, before = s->padding > j ? s->padding - j : 0,
-                 width = s->in.width + s->padding;
-    struct patch_line l = {.first = (before + stride - 1) / stride};
+    const size_t j = row % s->size, stride = s->stride, width = s->in.width + s->padding;
+    const size_t before = s->padding > j ? s->padding - j : 0;
+    struct patch_row r = {.channel = row / (s->size * s->size),
+                          .i = row / s->size % s->size,
+                          .first = (before + stride - 1) / stride};
 
-    if (line < s->padding || line - s->padding >= s->in.height || j >= width)
-        return (struct patch_line){0, 0, 0};
-    l.end = (width - j + stride - 1) / stride;
-    l.end = l.end > s->out.width ? s->out.width : l.end;
-    l.at = (channel * s->in.height + line - s->padding) * s->in.width + l.first * stride + j -
-           s->padding;
-    return l.first < l.end ? l : (struct patch_line){0, 0, 0};
+    r.end = j < width ? (width - j + stride - 1) / stride : 0;
+    r.end = r.end > s->out.width ? s->out.width : r.end;
+    r.first = r.first < r.end ? r.first : r.end;
+    r.column = r.first * stride + j - s->padding;
+    return r;
+}
+
+/* Where the row's columns of a line of the output start in an image x; NULL: outside of it. */
+static const real *find_line(const struct settings *s, const struct patch_row *r, size_t out_line,
+                             const real *x)
+{
+    const size_t line = out_line * s->stride + r->i;
+
+    if (line < s->padding || line - s->padding >= s->in.height || r->first == r->end)
+        return NULL;
+    return x + (r->channel * s->in.height + line - s->padding) * s->in.width + r->column;
+}
+
+/* Copies and adds n numbers that are `stride` apart in the image. */
+static void copy_line(size_t n, size_t stride, const real *restrict x, real *restrict patches)
+{
+    if (stride == 1)
+        memcpy(patches, x, n * sizeof *x);
+    else
+        for (size_t j = 0; j < n; j++)
+            patches[j] = x[j * stride];
+}
+
+static void add_line(size_t n, size_t stride, const real *restrict patches, real *restrict x)
+{
+    if (stride == 1) /* a loop of its own becomes vector instructions */
+        for (size_t j = 0; j < n; j++)
+            x[j] += patches[j];
+    else
+        for (size_t j = 0; j < n; j++)
+            x[j * stride] += patches[j];
 }
 
 /* patches = P(x) */
 static void gather(const struct settings *s, const real *restrict x, real *restrict patches)
 {
-    const size_t width = s->out.width, stride = s->stride;
+    const size_t width = s->out.width;
 
-    for (size_t row = 0; row < s->patch; row++)
+    if (s->padding > 0)
+        memset(patches, 0, s->patch * s->places * sizeof *patches);
+    for (size_t row = 0; row < s->patch; row++) {
+        const struct patch_row r = find_row(s, row);
+
         for (size_t i = 0; i < s->out.height; i++, patches += width) {
-            const struct patch_line l = find_line(s, row, i);
-            const real *from = x + l.at;
+            const real *from = find_line(s, &r, i, x);
 
-            memset(patches, 0, l.first * sizeof *patches);
-            memset(patches + l.end, 0, (width - l.end) * sizeof *patches);
-            if (stride == 1)
-                memcpy(patches + l.first, from, (l.end - l.first) * sizeof *patches);
-            for (size_t j = l.first; j < l.end && stride > 1; j++)
-                patches[j] = from[(j - l.first) * stride];
+            if (from)
+                copy_line(r.end - r.first, s->stride, from, patches + r.first);
         }
+    }
 }
 
 /* x = P'(patches) */
 static void scatter(const struct settings *s, const real *restrict patches, real *restrict x)
 {
-    const size_t width = s->out.width, stride = s->stride;
+    const size_t width = s->out.width;
 
     memset(x, 0, s->in.channels * s->in.height * s->in.width * sizeof *x);
-    for (size_t row = 0; row < s->patch; row++)
-        for (size_t i = 0; i < s->out.height; i++, patches += width) {
-            const struct patch_line l = find_line(s, row, i);
-            real *to = x + l.at;
+    for (size_t row = 0; row < s->patch; row++) {
+        const struct patch_row r = find_row(s, row);
 
-            for (size_t j = l.first; j < l.end; j++)
-                to[(j - l.first) * stride] += patches[j];
+        for (size_t i = 0; i < s->out.height; i++, patches += width) {
+            real *to = (real *)find_line(s, &r, i, x);
+
+            if (to)
+                add_line(r.end - r.first, s->stride, patches + r.first, to);
         }
+    }
 }
 
 /* y += W' patches */

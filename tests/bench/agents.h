@@ -7,7 +7,8 @@
 
 #include "critics.h"
 
-enum { ENSEMBLE = 2, CYCLE = 3 }; /* CYCLE: the actor steps in one update of them */
+/* CYCLE: the actor steps in one update of them; with images in each. */
+enum { ENSEMBLE = 2, CYCLE = 3 };
 
 struct agent_case {
     const char *architecture;
@@ -26,24 +27,29 @@ static inline struct KS(agent) *make_agent(const struct agent_case *c)
     if (c->width)
         settings.hidden = settings.actor_hidden = c->width;
     must(ks_architecture(c->architecture, &settings, c->actions, text));
-    must(KS(agent_new)(&(struct ks_agent_config){.critic = text[KS_CRITIC_TEXT],
-                                                 .actor = text[KS_ACTOR_TEXT],
-                                                 .observations = c->observations,
-                                                 .actions = c->actions,
-                                                 .ensemble = ENSEMBLE,
-                                                 .batch = BATCH,
-                                                 .gamma = 0.99,
-                                                 .tau = 0.005,
-                                                 .critic_rate = {3e-4, 3e-5, 1e6},
-                                                 .actor_rate = {3e-4, 3e-5, 1e6},
-                                                 .beta1 = 0.9,
-                                                 .temperature_beta1 = 0.9,
-                                                 .policy_delay = CYCLE,
-                                                 .temperature = 0.01,
-                                                 .target_entropy = -19,
-                                                 .products = c->products,
-                                                 .threads = c->threads},
-                       &agent));
+    must(KS(agent_new)(
+        &(struct ks_agent_config){
+            .critic = text[KS_CRITIC_TEXT],
+            .actor = text[KS_ACTOR_TEXT],
+            .pixels = text[KS_PIXELS_TEXT] ? (const char *const *)&text[KS_PIXELS_TEXT] : NULL,
+            .observations = c->observations,
+            .actions = c->actions,
+            .ensemble = ENSEMBLE,
+            .batch = BATCH,
+            .gamma = 0.99,
+            .tau = 0.005,
+            .critic_rate = {3e-4, 3e-5, 1e6},
+            .actor_rate = {3e-4, 3e-5, 1e6},
+            .beta1 = 0.9,
+            .temperature_beta1 = 0.9,
+            .encoder_rate = {1e-4, 1e-4, 1},
+            .noise_clip = 0.3,
+            .policy_delay = text[KS_PIXELS_TEXT] ? 1 : CYCLE,
+            .temperature = 0.01,
+            .target_entropy = -19,
+            .products = c->products,
+            .threads = c->threads},
+        &agent));
     ks_texts_free(text);
     return agent;
 }

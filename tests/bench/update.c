@@ -1,5 +1,6 @@
 /* Benchmark: gradient updates of architectures of the study at full size, in float32, on random
- * transitions; compared with the bare GEMM calls of the same updates on the same arrays.
+ * transitions; compared with the bare GEMM calls of the same updates on the same arrays. Also of
+ * the systems that see images, if they are named.
  *
  *   build/bench/update [THREADS [ARCHITECTURE...]]      (default: 0 threads, which means 1 and 2)
  *
@@ -15,6 +16,8 @@
 #include "core/progress.h"
 #include "core/split.h"
 
+#include "env/env.h"
+
 #include "agents.h"
 
 enum { TIMES = 9 };
@@ -23,9 +26,11 @@ static char *NAMES[] = {"bn+wn+ce", "ln+wn+ce", "dense+ce", NULL};
 
 static struct agent_case at_full_size(const char *name, int threads, enum ks_products products)
 {
+    const bool pixels = strcmp(name, "drqv2") == 0 || strcmp(name, "xqc-pixels") == 0;
+
     return (struct agent_case){.architecture = name,
-                               .observations = 223,
-                               .actions = 38,
+                               .observations = pixels ? KS_FRAMES * KS_FRAME : 223,
+                               .actions = pixels ? 6 : 38,
                                .threads = threads,
                                .products = products};
 }
@@ -89,13 +94,54 @@ static double dense_gemms(const struct gemms *c, size_t layer, bool forward)
     return 2.0 * m * i * o * ((c->w_bar != NULL) + (x_bar != NULL));
 }
 
+/* The GEMM calls of one convolution, row by row, on a matrix of patches that is not filled. */
+static double convolution_gemms(const struct gemms *c, size_t layer, bool forward)
+{
+    const struct KS(layer) *l = &c->net->arch->layer[layer];
+    const int p = (int)l->param[0].rows, f = (int)l->param[0].columns;
+    const int n = (int)(l->out_image.height * l->out_image.width);
+    const float *w = c->w + l->offset;
+    static float *patches;
+    static size_t room;
+
+    if ((size_t)(p * n) > room) {
+        room = (size_t)(p * n);
+        free(patches);
+        patches = uniform(room);
+    }
+    for (size_t i = 0; i < c->net->rows; i++) {
+        const size_t at = i * l->out;
+        float *y_bar = forward ? NULL : c->adjoint + c->net->at[layer].y_bar + at;
+
+        if (forward) {
+            cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, f, n, p, 1, w, f, patches, n, 0,
+                        output(c, layer) + at, n);
+            continue;
+        }
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, p, f, n, 1, patches, n, y_bar, n, 1,
+                    c->w_bar + l->offset, f);
+        if (layer > 0)
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, p, n, f, 1, w, f, y_bar, n, 0,
+                        patches, n);
+    }
+    return 2.0 * (double)c->net->rows * p * n * f * (forward || layer == 0 ? 1 : 2);
+}
+
+static double layer_gemms(const struct gemms *c, size_t layer, bool forward)
+{
+    const char *kind = c->net->arch->layer[layer].kind->name;
+
+    return strcmp(kind, "dense") == 0    ? dense_gemms(c, layer, forward)
+           : strcmp(kind, "conv2d") == 0 ? convolution_gemms(c, layer, forward)
+                                         : 0;
+}
+
 static double forward_gemms(const struct gemms *c)
 {
     double operations = 0;
 
     for (size_t l = 0; l < c->net->arch->n_layers; l++)
-        if (strcmp(c->net->arch->layer[l].kind->name, "dense") == 0)
-            operations += dense_gemms(c, l, true);
+        operations += layer_gemms(c, l, true);
     return operations;
 }
 
@@ -104,8 +150,7 @@ static double backward_gemms(const struct gemms *c)
     double operations = 0;
 
     for (size_t l = c->net->arch->n_layers; l-- > 0;)
-        if (strcmp(c->net->arch->layer[l].kind->name, "dense") == 0)
-            operations += dense_gemms(c, l, false);
+        operations += layer_gemms(c, l, false);
     return operations;
 }
 
@@ -115,9 +160,10 @@ static double critic_gemms(const struct KS(agent) *a, size_t e, bool actor_steps
 {
     const struct KS(trained) *c = &a->critic[e];
     size_t width = KS(agent_width)(a);
-    const float *next = a->input + BATCH * width;
-    struct gemms target = {a->critic_train, c->target, next, c->primal, NULL, NULL, NULL};
-    struct gemms step = {a->critic_train, c->w, a->input, c->primal, c->adjoint, NULL, c->g};
+    float *x_bar = a->pixels ? a->x_bar + e * KS(agent_rows)(a) * width : NULL;
+    struct gemms target = {
+        a->critic_train, c->target, a->target_input, c->primal, NULL, NULL, NULL};
+    struct gemms step = {a->critic_train, c->w, a->input, c->primal, c->adjoint, x_bar, c->g};
     struct gemms value = {a->critic_eval,
                           c->w,
                           a->policy_input,
@@ -130,6 +176,34 @@ static double critic_gemms(const struct KS(agent) *a, size_t e, bool actor_steps
     return operations + (actor_steps ? forward_gemms(&value) + backward_gemms(&value) : 0);
 }
 
+/* Those of image and trunk in one update: the image of s and s', and its gradient for s; the trunk
+ * and its target of both, the gradient, and the trunk again for the actor's loss. */
+static double pixel_gemms(const struct KS(agent) *a)
+{
+    const struct KS(pixels) *p = a->pixels;
+    const struct KS(trained) *image = &p->part[KS_IMAGE], *trunk = &p->part[KS_TRUNK];
+    double operations = 0;
+    struct gemms both = {p->both,        trunk->w, a->s,    trunk->primal,
+                         trunk->adjoint, p->e_bar, trunk->g};
+    struct gemms target = {p->both, trunk->target, a->s, trunk->primal, NULL, NULL, NULL};
+    struct gemms again = {p->trunk, trunk->w, a->s, trunk->primal, NULL, NULL, NULL};
+
+    for (size_t k = 0; k < p->chunks; k++) {
+        const struct gemms see = {p->image,
+                                  image->w,
+                                  p->s + k * p->image->rows * a->config.observations,
+                                  p->primals + k * p->image->primal,
+                                  image->adjoint,
+                                  NULL,
+                                  image->g};
+
+        operations += 2 * forward_gemms(&see) + backward_gemms(&see);
+        forward_gemms(&see);
+    }
+    return operations + forward_gemms(&target) + forward_gemms(&both) + backward_gemms(&both) +
+           forward_gemms(&again);
+}
+
 /* A cycle of updates, in the same order and with the same threads as ks_agent_update. */
 static double cycle_gemms(const struct KS(agent) *a)
 {
@@ -139,13 +213,17 @@ static double cycle_gemms(const struct KS(agent) *a)
     double operations = 0;
 
     for (int k = 0; k < CYCLE; k++) {
+        const bool steps = (size_t)k % a->config.policy_delay == 0;
+
+        if (a->pixels)
+            operations += pixel_gemms(a);
         operations += forward_gemms(&next);
 #pragma omp parallel for num_threads(a->config.threads) reduction(+ : operations)
         for (size_t e = 0; e < ENSEMBLE; e++)
-            operations += critic_gemms(a, e, k == 0);
-        if (k == 0 || a->actor_arch->joint)
+            operations += critic_gemms(a, e, steps);
+        if (steps || a->actor_arch->joint)
             operations += forward_gemms(&actor);
-        if (k == 0)
+        if (steps)
             operations += backward_gemms(&actor);
     }
     return operations;

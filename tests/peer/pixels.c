@@ -17,7 +17,7 @@
 #include "train/architecture.h"
 #include "train/learner.h"
 
-enum { SEED = 12, BATCH = 8, ROWS = 48, CAPACITY = 40, RESULTS = 3 };
+enum { SEED = 12, BATCH = 16, ROWS = 48, CAPACITY = 40, RESULTS = 3 };
 
 struct record {
     size_t updates;

@@ -271,7 +271,7 @@ def main(path, system, authors=None):
             own.update(images, *batch, next_images, (shift[:, 0], shift[:, 1]), noises, std)
         if u + 1 in AFTER:
             row = agent.deviations(record, u + 1)
-            row.append(np.abs(record["results"][:u + 1] / np.array(results) - 1).max())
+            row.append(compare.result_deviation(record["results"][:u + 1], np.array(results)))
             rows.append((name, u + 1, row, [BOUND] * len(row), ""))
             if own:
                 row = own.deviations(record, u + 1)
