@@ -387,7 +387,8 @@ static ks_status episode(struct ks_evaluation *v, const struct ks_learner *l, st
         }
         *solved = *solved || ks_env_solved(p->env);
         ks_player_report(p, l->env_step);
-        KS_TRY(ks_player_observe(p));
+        if (end == KS_ENV_GOES_ON)
+            KS_TRY(ks_player_observe(p));
     }
     return KS_OK;
 }

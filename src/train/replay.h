@@ -40,11 +40,11 @@ struct ks_replay {
 
 /* A transition; the arrays are views into a block. */
 struct ks_transition {
-    const float *s, *a, *next_s; /* [observations], [actions], as s; with frames only a  */
-    const uint8_t *frame;        /* [KS_FRAME]: the newest of s; NULL: no frames         */
-    float reward, mask;          /* raw; 0 after a true terminal state, else 1           */
-    bool last;                   /* of its episode, also if that ends by a time limit    */
-    bool only_frame;             /* of the row behind it, without action and reward      */
+    const float *s, *a, *next_s; /* [observations], [actions], as s; with frames only a */
+    float reward, mask;          /* raw; 0 after a true terminal state, else 1          */
+    bool last;                   /* of its episode, also if that ends by a time limit   */
+    bool only_frame;             /* of the row behind it, without action and reward     */
+    const uint8_t *frame;        /* [KS_FRAME]: the newest of s; NULL: no frames        */
 };
 
 /* Rows to be drawn: their slots, and by how many pixels, minus KS_SHIFT, the frames of s and of

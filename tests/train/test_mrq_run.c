@@ -122,6 +122,7 @@ TEST(test_rows)
     KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
     float s[BATCH];
+    struct ks_batch batch;
     size_t raised = 0;
 
     for (size_t k = 0; k < RANDOM_STEPS + 8; k++) {
@@ -129,7 +130,7 @@ TEST(test_rows)
 
         assert_ok(ks_learner_step(l, run->metrics));
         for (size_t i = 0; i < BATCH && k >= RANDOM_STEPS; i++) {
-            const size_t slot = l->slots[i];
+            const size_t slot = l->drawn.slot[i];
             const struct ks_transition t = ks_replay_get(l->replay, slot);
             const struct ks_transition next = ks_replay_get(l->replay, slot + 1);
             const double reward = (double)t.reward + 0.9 * (double)next.reward;
@@ -140,7 +141,7 @@ TEST(test_rows)
             assert_true(s[i] == t.s[0]);
             assert_close(l->rows.reward[i], reward / ks_learner_reward_scale(l, 0), 1e-9);
             for (size_t j = i; j < BATCH; j++)
-                last = l->slots[j] == slot ? j : last;
+                last = l->drawn.slot[j] == slot ? j : last;
             assert_close((double)l->priorities->priority[slot],
                          pow(fmax((double)l->agent->deviation[last], 1), 0.4), 1e-6);
             raised += l->priorities->priority[slot] > 1;
@@ -151,7 +152,7 @@ TEST(test_rows)
                 l->priorities->priority[RANDOM_STEPS + 7] <= l->priorities->largest);
     run->evaluation.return_mean = 0;
     assert_ok(ks_save_checkpoint(run));
-    ks_learner_last_batch(l);
+    assert_ok(ks_learner_last_batch(l, &batch));
     for (size_t i = 0; i < BATCH; i++)
         assert_true(l->rows.s[i * l->replay->observations] == s[i]);
 }
@@ -178,7 +179,7 @@ TEST(test_frozen)
     assert_int_equal(c->rows, BATCH);
     replay = ks_stream(SEED, KS_FROZEN_REPLAY, l->env_step);
     noise = ks_stream(SEED, KS_FROZEN_ACTION, l->env_step);
-    batch = ks_learner_batch(l, &replay);
+    assert_ok(ks_learner_batch(l, &replay, &batch));
     KS(agent_fill_checkpoint_batch)(l->agent, &batch, &noise, input);
     ks_learner_scale_rewards(l, 0);
     KS(agent_fill_checkpoint_target)(l->agent, &batch, target);

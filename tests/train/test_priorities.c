@@ -11,7 +11,7 @@ static const double EXPONENT = 0.4;
 static struct ks_transition number(size_t k, float s[3])
 {
     s[0] = (float)k, s[1] = -(float)k, s[2] = (float)k + 1;
-    return (struct ks_transition){s, s + 1, s + 2, 100 + (float)k, 1, false};
+    return (struct ks_transition){s, s + 1, s + 2, 100 + (float)k, 1, .last = false};
 }
 
 /* Which transitions the published code of MR.Q draws, by number: a flag is set when the window of a

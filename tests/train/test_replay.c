@@ -15,7 +15,8 @@ static void add_as(struct ks_replay *replay, size_t k, float reward, float mask,
     float s[OBSERVATIONS] = {(float)k, (float)k + 0.5F}, a = -(float)k;
     float next_s[OBSERVATIONS] = {(float)k + 1, (float)k + 1.5F};
 
-    assert_ok(ks_replay_add(replay, &(struct ks_transition){s, &a, next_s, reward, mask, last}));
+    assert_ok(
+        ks_replay_add(replay, &(struct ks_transition){s, &a, next_s, reward, mask, .last = last}));
 }
 
 static void add(struct ks_replay *replay, size_t k)
@@ -260,7 +261,8 @@ TEST(test_copy)
     assert_true(replay->n_blocks > 1);
     for (size_t k = 0; k < MANY; k++) {
         s[0] = s[WIDE - 1] = (float)k;
-        assert_ok(ks_replay_add(replay, &(struct ks_transition){s, s, s, (float)k, 1, k % 3 == 0}));
+        assert_ok(ks_replay_add(replay,
+                                &(struct ks_transition){s, s, s, (float)k, 1, .last = k % 3 == 0}));
     }
     assert_ok(ks_replay_new(WIDE_CAPACITY, WIDE, 3, &copy));
     ks_replay_clear(copy, MANY - WIDE_CAPACITY);

@@ -183,7 +183,7 @@ TEST(test_n_step)
     setup(&s, 50);
     s.options.settings.n_step = 3;
     steps(&s, newest + 1);
-    batch = ks_learner_batch(&s.run->learner, &rng);
+    assert_ok(ks_learner_batch(&s.run->learner, &rng, &batch));
     ks_learner_scale_rewards(&s.run->learner, 0.01);
     for (size_t i = 0; i < BATCH; i++) {
         size_t t = ks_rng_index(&again, newest + 1), k = newest - t < 2 ? newest - t : 2;
@@ -310,7 +310,7 @@ TEST(test_last_batch)
                 steps(&s, 1);
                 if (s.run->learner.agent->updates == 0)
                     continue;
-                batch = ks_learner_last_batch(&s.run->learner);
+                assert_ok(ks_learner_last_batch(&s.run->learner, &batch));
                 for (size_t i = 0; i < BATCH * s.observations; i++)
                     assert_true(s.run->learner.agent->s[i] == batch.s[i] &&
                                 s.run->learner.agent->next_s[i] == batch.next_s[i]);

@@ -9,17 +9,28 @@
 
 /* --- files --- */
 
+enum { DOG = 223, DOG_ACTIONS = 38 };
+
 /* The systems in configs/systems: the parameters of one critic and of the actor for dog-trot (223
  * observations, 38 actions), as counted in their authors' code (simba-v2-small: by hand).
- * `embedding`: the width of an encoder's outputs, which both see; 0: none. */
+ * `embedding`: what the actor sees in place of observations, and `shared` the critics, besides the
+ * action if there are images; 0: the same. */
 static const struct {
     const char *name;
-    size_t critic, actor, embedding;
-} systems[] = {{"brc", 17549413, 209996, 0},        {"brc-xqc", 17549413, 209996, 0},
-               {"bro", 1241188, 209996, 0},         {"crossq-wn", 399883, 144138, 0},
-               {"mrq", 788481, 544806, 512},        {"sac", 133121, 142668, 0},
-               {"simba", 4337153, 170700, 0},       {"simba-v2", 4648549, 203340, 0},
-               {"simba-v2-small", 326629, 20172, 0}};
+    size_t critic, actor, embedding, shared;
+} systems[] = {{"brc", 17549413, 209996, 0, 0},
+               {"brc-xqc", 17549413, 209996, 0, 0},
+               {"bro", 1241188, 209996, 0, 0},
+               {"crossq-wn", 399883, 144138, 0, 0},
+               {"drqv2", 1141761, 3100924, 39200, 50 + DOG_ACTIONS},
+               {"drqv2-small", 88833, 1068764, 19600, 50 + DOG_ACTIONS},
+               {"mrq", 788481, 544806, 512, 512},
+               {"sac", 133121, 142668, 0, 0},
+               {"simba", 4337153, 170700, 0, 0},
+               {"simba-v2", 4648549, 203340, 0, 0},
+               {"simba-v2-small", 326629, 20172, 0, 0},
+               {"xqc-pixels", 3347733, 5204320, 39200, 50 + DOG_ACTIONS},
+               {"xqc-pixels-small", 247317, 1201472, 19600, 50 + DOG_ACTIONS}};
 enum { SYSTEMS = sizeof systems / sizeof systems[0] };
 
 static size_t parameters(const char *text, size_t in)
@@ -35,7 +46,6 @@ static size_t parameters(const char *text, size_t in)
 
 TEST(test_shipped)
 {
-    enum { DOG = 223, DOG_ACTIONS = 38 };
     glob_t found;
 
     assert_int_equal(glob("configs/systems/*.system", 0, NULL, &found), 0);
@@ -52,8 +62,9 @@ TEST(test_shipped)
         assert_ok(ks_system_settings(path, &settings));
         assert_ok(ks_settings_check(&settings));
         assert_ok(ks_architecture(systems[i].name, &settings, DOG_ACTIONS, text));
-        assert_int_equal(parameters(text[KS_CRITIC_TEXT], in > 0 ? in : DOG + DOG_ACTIONS),
-                         systems[i].critic);
+        assert_int_equal(
+            parameters(text[KS_CRITIC_TEXT], in > 0 ? systems[i].shared : DOG + DOG_ACTIONS),
+            systems[i].critic);
         assert_int_equal(parameters(text[KS_ACTOR_TEXT], in > 0 ? in : DOG), systems[i].actor);
         free(path), ks_texts_free(text);
     }
@@ -125,6 +136,9 @@ TEST(test_refusals)
         {TWO, "other = 1\n", "[system] other: expected critic, actor, optimist, enc", KS_FORMAT},
         {TWO, "encoder_pair = p.arch\n", "expected encoder_state in [system], found none",
          KS_FORMAT},
+        {TWO, "trunk = t.arch\n", "expected image in [system], found none", KS_FORMAT},
+        {TWO, "trunk = t.arch\nimage = i.arch\nencoder_pair = p.arch\n",
+         "expected an encoder, or image and trunk, found both", KS_FORMAT},
         {TWO, "[run]\nutd = 1\n", "[run] utd: expected [system] or [train]", KS_FORMAT},
         {TWO, "[train]\nutd = 0\n", "[train] utd: utd: expected an integer from 1", KS_USAGE},
         {TWO, "[train]\nno = 0\n", "[train] no: unknown setting 'no'", KS_USAGE},
@@ -384,7 +398,8 @@ TEST(test_magnitude_of_rewards)
     for (size_t k = 0; k < 5; k++) { /* the last three rewards: 2, -3, 4 */
         const float reward = (float)k * (k % 2 ? -1 : 1);
 
-        assert_ok(ks_replay_add(replay, &(struct ks_transition){&x, &x, &x, reward, 1, false}));
+        assert_ok(
+            ks_replay_add(replay, &(struct ks_transition){&x, &x, &x, reward, 1, .last = false}));
         if (k == 0) {
             ks_returns_refresh(&returns, replay);
             assert_close(ks_returns_divisor(&returns, magnitude, 1), 1e-8, 0);

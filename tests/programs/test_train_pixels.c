@@ -1,0 +1,111 @@
+/* Training from pixels as a user runs it: a system with a tiny image, killed and resumed; what is
+ * refused. */
+#include "critics.h"
+#include "programs.h"
+
+static const char SYSTEM[] =
+    "[system]\ncritic = v.arch\nactor = f.arch\nimage = i.arch\ntrunk = t.arch\n[train]\n"
+    "n_step = 3\npolicy_delay = 1\nrandom_steps = 8\nupdate_every = 2\nutd = 1\n"
+    "action_repeat = 100\nbatch = 8\neval_episodes = 1\nevaluations = 2\ncheckpoints = 2\n"
+    "analysis_minibatches = 2\nlr_end = 0.0003\nnoise_steps = 20\n";
+#define RUN "--quiet --env cartpole-swingup_sparse-pixels --arch own.system --steps 4000 "
+
+static int set_up(void **state)
+{
+    if (scratch_make(state) != 0)
+        return -1;
+    write_text("own.system", SYSTEM);
+    write_text("v.arch",
+               "batchnorm\ndense 6 bias=no\nbatchnorm\nrelu\ndense 5\nloss ce min=-5 max=5\n");
+    write_text("f.arch", "dense 4\nbatchnorm\ntanh\ndense A\npolicy tanh\n");
+    write_text("i.arch", "conv2d 2 size=8 stride=8 channels=9 height=84 width=84\nrelu\noutputs\n");
+    write_text("t.arch", "dense 3\nlayernorm\ntanh\noutputs\n");
+    return 0;
+}
+
+/* Whether frames can be drawn here; says so if not. */
+static bool draws(void)
+{
+    if (train(RUN "--out first") == 0)
+        return true;
+    assert_complains("'make deps-pixels' installs Mesa's");
+    print_message("skipped: %s", complained);
+    return false;
+}
+
+static void assert_same(const char *a, const char *b)
+{
+    char command[256];
+
+    snprintf(command, sizeof command, "cmp %s %s", a, b);
+    if (run_shell(command) != 0)
+        fail_msg("%s and %s differ: %s", a, b, printed);
+}
+
+/* Checkpoints hold embeddings, with two kinds of which the critics were trained; they can be
+ * analyzed. A run that is killed again and again, and resumed, writes the same. */
+TEST(test_run)
+{
+    static const char *const files[] = {"step_000000800.h5", "step_000002000.h5",
+                                        "step_000004000.h5"};
+    struct ks_checkpoint *c;
+    int kills = 0;
+
+    if (!draws())
+        return;
+    c = read_checkpoint(scratch("first/step_000004000.h5"));
+    assert_int_equal(c->critic.arch->in, 4);
+    assert_int_equal(c->rows, 16);
+    assert_string_equal(ks_attribute_find(&c->attributes, "env")->string,
+                        "cartpole-swingup_sparse-pixels");
+    assert_int_equal(ks_attribute_find(&c->attributes, "update")->integer, 16);
+    assert_runs("--quiet --order 5 %s", scratch("first/step_000004000.h5"));
+    snprintf(launcher, sizeof launcher, "timeout --signal=KILL 1.2");
+    while (train(RUN "--save-every 0.001 --resume --out killed") != 0 && kills < 60)
+        kills++;
+    launcher[0] = '\0';
+    if (kills == 60) /* too slow a machine to get further in so little time */
+        assert_trains(RUN "--resume --out killed");
+    print_message("%d kills\n", kills);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char a[64], b[64];
+
+        snprintf(a, sizeof a, "first/%s", files[i]);
+        snprintf(b, sizeof b, "killed/%s", files[i]);
+        assert_same(a, b);
+    }
+}
+
+/* A frame that was changed on disk is not trained on. */
+TEST(test_damage)
+{
+    if (!draws())
+        return;
+    assert_trains(RUN "--stop-at 2000 --out damaged");
+    assert_int_equal(run_shell("f=$(ls damaged/resume/replay.* | head -1) && printf x |"
+                               " dd of=$f bs=1 seek=30000 conv=notrunc status=none"),
+                     0);
+    assert_int_equal(train(RUN "--resume --out damaged"), 2);
+    assert_complains("replay");
+    assert_complains("without --resume the run starts over");
+}
+
+TEST(test_refusals)
+{
+    train_refuses("--quiet --env walker-walk --arch own.system --steps 4000 --out r",
+                  "walker-walk: own.system: expected a task from pixels");
+    train_refuses("--quiet --env Ant-v4-pixels --arch own.system --steps 4000 --out r",
+                  "unknown task 'Ant-v4-pixels'");
+    if (!draws())
+        return;
+    train_refuses("--quiet --env walker-walk-pixels --arch bn+ce --steps 14000 --out r",
+                  "walker-walk-pixels: bn+ce: expected a system with image and trunk");
+    train_refuses(RUN "--set random_steps=3 --out r",
+                  "with images expected more than n_step, 3, and than an episode, 1000");
+    train_refuses(RUN "--set observation_normalization=1 --out r",
+                  "observation_normalization: expected 0");
+    train_refuses("--quiet --env walker-walk --arch sac --set update_every=2 --steps 14000 --out r",
+                  "update_every: expected 1 without images, found 2");
+}
+
+CMFixtureFunction tests_setup = set_up, tests_teardown = scratch_remove;
