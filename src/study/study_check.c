@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "env/env.h"
 #include "io/file.h"
 #include "io/spectrum.h"
 #include "lanczos/slq.h"
@@ -156,8 +157,8 @@ static double checkpoint_bytes(const struct ks_settings *s, const struct network
                      (double)s->analysis_minibatches * minibatch);
 }
 
-/* Two resume points with all networks and moments, and the transitions of replay (two observations
- * and an action, which are `inputs` numbers; reward, mask). */
+/* Two resume points with all networks and moments, and the transitions of replay (two observations,
+ * or a frame, and an action, which are `inputs` numbers; reward, mask). */
 static double resume_bytes(const struct ks_study *study, const struct ks_settings *s,
                            const struct networks *n, size_t inputs)
 {
@@ -173,6 +174,8 @@ static double resume_bytes(const struct ks_study *study, const struct ks_setting
 ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_t actions,
                         struct ks_disk *disk)
 {
+    const size_t seen = ks_env_is_pixels(study->env) ? KS_FRAME / NUMBER : 2 * observations;
+
     *disk = (struct ks_disk){0, 0};
     for (size_t a = 0; a < study->n_architectures; a++) {
         const struct ks_settings *s = &study->architecture[a].settings;
@@ -182,7 +185,7 @@ ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_
         if (study->architecture[a].elsewhere)
             continue;
         KS_TRY(networks_read(&study->architecture[a], observations, actions, &n));
-        resume = resume_bytes(study, s, &n, 2 * observations + actions);
+        resume = resume_bytes(study, s, &n, seen + actions);
         disk->checkpoints += (double)(study->n_seeds * study->n_checkpoints) *
                              checkpoint_bytes(s, &n);
         disk->resume = resume > disk->resume ? resume : disk->resume;

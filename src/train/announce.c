@@ -104,6 +104,31 @@ static void announce_changes(const struct ks_run *r)
                r->plan.name);
 }
 
+/* The bytes that replay will still take, until this run stops. */
+static double replay_to_come(const struct ks_run *r)
+{
+    const struct ks_replay *replay = r->learner.replay;
+    const size_t steps = r->plan.end / r->plan.options->settings.action_repeat;
+    const size_t rows = ks_learner_rows(&r->learner, steps);
+    const size_t most = rows < replay->capacity ? rows : replay->capacity;
+
+    return most > replay->count
+               ? (double)(most - replay->count) * (double)replay->width * sizeof(float)
+               : 0;
+}
+
+ks_status ks_check_memory(const struct ks_run *r)
+{
+    const double needed = replay_to_come(r), left = (double)ks_memory_available("", 1);
+
+    return needed <= left
+               ? KS_OK
+               : ks_fail(KS_MEMORY,
+                         "%s: replay will take %.0f MB more, but only %.0f MB of memory are "
+                         "available: set a smaller capacity (replay), or stop earlier (--stop-at)",
+                         r->plan.name, needed / MEGABYTE, left / MEGABYTE);
+}
+
 /* Memory that will be allocated: the rest of replay, and a resume point. While a checkpoint is
  * written, it exists in double and as the bytes of its file, and before that a critic is evaluated.
  * Disk: a resumed run already has replay's transitions and two resume points there. */
@@ -112,7 +137,7 @@ static void announce_room(struct ks_run *r, const struct ks_resume_points *point
     const struct ks_replay *replay = r->learner.replay;
     double row = (double)replay->width * sizeof(float), state = (double)ks_state_size(r);
     double now = resident_bytes();
-    double full = now + (double)(replay->capacity - replay->count) * row + state;
+    double full = now + replay_to_come(r) + state;
     double written = 1.5 * sizeof(double) * checkpoint_numbers(r) +
                      sizeof(double) * pass_numbers(r);
     double resume = ks_resume_bytes(points, r), files = checkpoint_bytes(r);

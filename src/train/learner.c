@@ -45,10 +45,9 @@ static bool has_frames(const struct ks_learner *l)
     return l->player.frames != NULL;
 }
 
-/* The most rows that replay gets: one per agent step, and one more per episode with frames. */
-static size_t rows_to_come(const struct ks_learner *l)
+size_t ks_learner_rows(const struct ks_learner *l, size_t steps)
 {
-    const size_t repeat = l->plan->options->settings.action_repeat, steps = l->plan->agent_steps;
+    const size_t repeat = l->plan->options->settings.action_repeat;
     const size_t episode = (ks_env_steps(l->player.env) + repeat - 1) / repeat;
 
     return has_frames(l) ? steps + steps / episode + 1 : steps;
@@ -57,7 +56,8 @@ static size_t rows_to_come(const struct ks_learner *l)
 /* Replay never has room for more rows than the run makes. */
 static ks_status new_replay(struct ks_learner *l)
 {
-    const size_t asked = l->plan->options->settings.replay, most = rows_to_come(l);
+    const size_t asked = l->plan->options->settings.replay,
+                 most = ks_learner_rows(l, l->plan->agent_steps);
     const size_t capacity = asked < most ? asked : most, actions = ks_env_actions(l->player.env);
 
     return has_frames(l)

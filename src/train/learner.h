@@ -41,6 +41,10 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *learner);
 void ks_learner_free(struct ks_learner *learner); /* frees what it holds, with the player */
 
+/* The rows that replay gets in so many agent steps: one for each, and with frames one more per
+ * episode, if none ends early. */
+size_t ks_learner_rows(const struct ks_learner *learner, size_t steps);
+
 /* The random numbers with which the next update draws its minibatch. */
 struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *learner);
 

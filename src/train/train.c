@@ -339,6 +339,7 @@ ks_status ks_run_train(struct ks_run *r)
             ks_say("%s: this run is finished: nothing to do", r->plan.folder);
         return ks_resume_clear(points);
     }
+    KS_TRY(ks_check_memory(r));
     KS_TRY(start(r, points, &resumed));
     return train_and_describe(r, points, resumed);
 }

@@ -44,8 +44,11 @@ ks_status ks_checkpoint_files_exist(const struct ks_plan *plan, bool *all);
  * KS_IO. */
 ks_status ks_checkpoint_files_check(const struct ks_plan *plan, size_t env_step, bool recorded);
 
-/* announce.c. Prints on standard error where the run starts, how much memory and disk it will take,
- * and what may surprise. `resumed`: the run continues from a resume point. */
+/* announce.c. Fails with KS_MEMORY if the machine does not have the memory that replay will take
+ * until the run stops. */
+ks_status ks_check_memory(const struct ks_run *run);
+/* Prints on standard error where the run starts, how much memory and disk it will take, and what
+ * may surprise. `resumed`: the run continues from a resume point. */
 void ks_announce(struct ks_run *run, const struct ks_resume_points *points, bool resumed);
 
 #endif
