@@ -139,6 +139,9 @@ static void print_environments(void)
         printf("  %-19s %12zu %8zu %15g\n", env.name, env.observations, env.actions,
                env.control_step);
     }
+    printf(
+        "NAME-pixels, with NAME one of dm_control's: from the last %d frames of %d x %d pixels\n",
+        KS_FRAMES, KS_FRAME_SIDE, KS_FRAME_SIDE);
 }
 
 static void print_list(void)
