@@ -274,7 +274,7 @@ static ks_status measure_run(struct ks_run *run, struct ks_paces *paces)
 {
     const struct ks_settings *s = &run->plan.options->settings;
     struct ks_pace acting = {0, 0}, warm = {0, 0}, training = {0, 0};
-    size_t cycle = (s->agent.policy_delay + s->utd - 1) / s->utd;
+    const size_t cycle = (s->agent.policy_delay + s->utd - 1) / s->utd * s->update_every;
 
     KS_TRY(ks_learner_start_episode(&run->learner));
     KS_TRY(measure_steps(run, ACTING, 0, &acting));

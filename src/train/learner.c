@@ -123,6 +123,13 @@ static ks_status new_priorities(struct ks_learner *l)
     return ks_priorities_new(l->replay, windows, s->replay_priority, &l->priorities);
 }
 
+/* The oldest rows of a full replay of frames that are not drawn: those that the steps until a
+ * record may overwrite before they are read again, and those whose earlier frames may be gone. */
+static size_t margin(const struct ks_settings *s)
+{
+    return 2 * s->update_every + KS_FRAMES - 1;
+}
+
 /* What a system that sees images, and its task, must be. */
 static ks_status check_frames(const struct ks_learner *l)
 {
@@ -142,11 +149,13 @@ static ks_status check_frames(const struct ks_learner *l)
     if (frames && s->noise_end > s->noise)
         return ks_fail(KS_USAGE, "noise_end: expected at most noise, %g, found %g", s->noise,
                        s->noise_end);
-    if (frames && (s->random_steps <= s->n_step || s->replay <= ks_env_steps(l->player.env)))
+    if (frames && s->random_steps <= s->n_step)
         return ks_fail(KS_USAGE,
-                       "random_steps, replay: with images expected more than n_step, %zu, and than "
-                       "an episode, %zu, found %zu and %zu",
-                       s->n_step, ks_env_steps(l->player.env), s->random_steps, s->replay);
+                       "random_steps: with images expected more than n_step, %zu, found %zu",
+                       s->n_step, s->random_steps);
+    if (frames && s->replay < 2 * (s->n_step + margin(s)))
+        return ks_fail(KS_USAGE, "replay: with images expected at least %zu, found %zu",
+                       2 * (s->n_step + margin(s)), s->replay);
     return KS_OK;
 }
 
@@ -220,13 +229,6 @@ static struct ks_batch take(struct ks_learner *l, const struct ks_drawn *drawn)
     return view(l);
 }
 
-/* The rows that the steps of a record may overwrite before they are drawn again, and those before
- * which frames are missing. */
-static size_t margin(const struct ks_learner *l)
-{
-    return 2 * l->plan->options->settings.update_every + KS_FRAMES - 1;
-}
-
 /* `drawn`: where to keep what was drawn by priorities or with frames. */
 static ks_status draw(struct ks_learner *l, struct ks_rng *rng, struct ks_drawn *drawn,
                       struct ks_batch *batch)
@@ -234,7 +236,8 @@ static ks_status draw(struct ks_learner *l, struct ks_rng *rng, struct ks_drawn 
     const struct ks_window window = draw_window(l);
 
     if (has_frames(l)) {
-        KS_TRY(ks_replay_draw_frames(l->replay, rng, window.n, margin(l), l->rows.n, drawn));
+        KS_TRY(ks_replay_draw_frames(l->replay, rng, window.n, margin(&l->plan->options->settings),
+                                     l->rows.n, drawn));
     } else if (l->priorities) {
         ks_priorities_draw(l->priorities, rng, l->rows.n, drawn->slot);
     } else {

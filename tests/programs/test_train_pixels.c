@@ -112,13 +112,15 @@ TEST(test_refusals)
     train_refuses("--quiet --env walker-walk-pixels --arch bn+ce --steps 14000 --out r",
                   "walker-walk-pixels: bn+ce: expected a system with image and trunk");
     train_refuses(RUN "--set random_steps=3 --out r",
-                  "with images expected more than n_step, 3, and than an episode, 1000");
+                  "random_steps: with images expected more than n_step, 3, found 3");
+    train_refuses(RUN "--set replay=17 --out r",
+                  "replay: with images expected at least 18, found 17");
     train_refuses(RUN "--set observation_normalization=1 --out r",
                   "observation_normalization: expected 0");
     assert_int_equal(train("--quiet --env walker-walk-pixels --arch own.system --steps 1000000000 "
                            "--set replay=1000000000 --out r"),
-                     2);
-    assert_complains("replay will take 212");
+                     1);
+    assert_complains("replay will take 233244 MB more");
     assert_complains("MB of memory are available: set a smaller capacity (replay)");
     assert_int_equal(run_shell("ls r/* 2>/dev/null | grep -v lock"), 1);
     train_refuses("--quiet --env walker-walk --arch sac --set update_every=2 --steps 14000 --out r",
