@@ -55,15 +55,22 @@ static ks_status check_critic(const struct KS(agent) *a, const char *name)
             return ks_fail(KS_FORMAT,
                            "%s: '%s' is for analysis: training has no gradient through it", name,
                            l->kind->name);
-        if (l->kind == &KS(conv2d))
-            return ks_fail(KS_FORMAT,
-                           "%s: 'conv2d' is for analysis: training has observations without images",
-                           name);
         if (l->normed && l->reads_state)
             return ks_fail(
                 KS_FORMAT,
                 "%s: norm=spectral is for analysis: training does not update its u and v", name);
     }
+    return KS_OK;
+}
+
+static ks_status refuse_conv2d(const struct KS(arch) *arch, const char *name)
+{
+    for (size_t i = 0; i < arch->n_layers; i++)
+        if (arch->layer[i].kind == &KS(conv2d))
+            return ks_fail(KS_FORMAT,
+                           "%s: 'conv2d' is for analysis: in training only the image of a system "
+                           "has it",
+                           name);
     return KS_OK;
 }
 
@@ -92,6 +99,11 @@ static ks_status check_actor(const struct KS(agent) *a, const char *name)
         return ks_fail(KS_FORMAT, "actor: expected 'policy %s' of %zu actions, found %s%zu",
                        fixed ? "tanh" : "tanh-gaussian", a->config.actions,
                        other_policy(policy, fixed), policy->actions);
+    if (fixed && (a->config.order == KS_ACTOR_FIRST || a->config.optimist))
+        return ks_fail(KS_FORMAT,
+                       "%s: with a deterministic actor: expected update_order=critics-first and no "
+                       "optimist",
+                       name);
     if (a->encoder && (a->critic_arch->joint || a->critic_arch->states > 0 ||
                        a->critic_arch->loss.kind->distribution || a->critic_arch->out != 1))
         return ks_fail(KS_FORMAT,
@@ -123,6 +135,8 @@ static ks_status parse(struct KS(agent) *a)
     KS_TRY(KS(arch_parse)(c->actor, "actor", actor_in, &a->actor_arch));
     a->critic_arch->products = a->actor_arch->products = c->products;
     KS_TRY(check_critic(a, name));
+    KS_TRY(refuse_conv2d(a->critic_arch, name));
+    KS_TRY(refuse_conv2d(a->actor_arch, "actor"));
     return check_actor(a, name);
 }
 
@@ -340,7 +354,8 @@ ks_status KS(agent_check)(const struct KS(agent) *a)
     for (enum ks_module k = KS_STATE_MODULE; a->encoder && k < KS_MODULES; k++)
         KS_TRY(check_trained("encoder", a->encoder->arch[k], &a->encoder->module[k]));
     for (enum ks_eye k = KS_IMAGE; a->pixels && k < KS_EYES; k++)
-        KS_TRY(check_trained("encoder", a->pixels->arch[k], &a->pixels->part[k]));
+        KS_TRY(check_trained(k == KS_IMAGE ? "image" : "trunk", a->pixels->arch[k],
+                             &a->pixels->part[k]));
     if (!isfinite(a->temperature_m) || !isfinite(a->temperature_v))
         return ks_fail(KS_NUMBER, "temperature moments: %g and %g", a->temperature_m,
                        a->temperature_v);

@@ -108,7 +108,7 @@ struct KS(agent) {
     double log_temperature, temperature_m, temperature_v;     /* stepped together with the actor */
     int64_t updates;                                          /* made so far                     */
     struct KS(optimist) *optimist; /* NULL: the actor itself explores; owned */
-    struct KS(encoder) *encoder;   /* NULL: the networks see s and a themselves; owned            */
+    struct KS(encoder) *encoder;   /* NULL: it has none; owned */
     struct KS(pixels) *pixels;     /* NULL: it sees no images; owned                              */
     double noise; /* with images: the standard deviation of the actor's noise, set by the caller */
     double value_scale; /* factor of the target critics' values (agent_refresh)        */

@@ -396,6 +396,8 @@ ks_status KS(agent_metrics)(struct KS(agent) *a, const struct ks_batch *batch,
     KS_TRY(ks_alloc(critic > actor ? critic : actor, sizeof *score, &score));
     s.score = score;
     KS_TRY(ks_alloc(a->actor_arch->parameters, sizeof *actor_g, &actor_g));
+    if (batch && a->pixels) /* there may have been no update since the last metrics */
+        KS(agent_recompute_last)(a, batch, actor_g);
     KS_TRY(list_networks(a, a->actor.g, &s));
     if (batch)
         KS(agent_recompute_last)(a, batch, actor_g);

@@ -17,7 +17,7 @@ static const char *const names[KS_MODULES] = {
 };
 
 ks_status KS(module_parse)(const struct KS(agent) *a, const char *text, const char *name, size_t in,
-                           struct KS(arch) **out)
+                           bool images, struct KS(arch) **out)
 {
     struct KS(arch) *arch;
 
@@ -31,8 +31,7 @@ ks_status KS(module_parse)(const struct KS(agent) *a, const char *text, const ch
         return ks_fail(KS_FORMAT, "%s: expected layers without running statistics and trainable=no",
                        name);
     for (size_t i = 0; i < arch->n_layers; i++)
-        if (arch->layer[i].kind->reads_input ||
-            (arch->layer[i].kind == &KS(conv2d) &&!a->config.pixels))
+        if (arch->layer[i].kind->reads_input || (!images && arch->layer[i].kind == &KS(conv2d)))
             return ks_fail(KS_FORMAT,
                            "%s: '%s' is for analysis: training has no gradient through it", name,
                            arch->layer[i].kind->name);
@@ -42,7 +41,8 @@ ks_status KS(module_parse)(const struct KS(agent) *a, const char *text, const ch
 static ks_status parse(const struct KS(agent) *a, enum ks_module module, size_t in,
                        struct KS(encoder) *e)
 {
-    return KS(module_parse)(a, a->config.encoder[module], names[module], in, &e->arch[module]);
+    return KS(module_parse)(a, a->config.encoder[module], names[module], in, false,
+                            &e->arch[module]);
 }
 
 static ks_status parse_modules(const struct KS(agent) *a, struct KS(encoder) *e)

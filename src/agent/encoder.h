@@ -58,10 +58,10 @@ struct KS(encoder) {
 };
 
 /* Parses the description of a network before critics and actor, for inputs of `in` columns: it ends
- * in "outputs". KS_FORMAT if it has layers without a gradient in training: convolutions only have
- * one in an agent that sees images. The caller frees *arch, also after a failure. */
+ * in "outputs". KS_FORMAT if it has layers without a gradient in training; convolutions have one
+ * only if its inputs are images. The caller frees *arch, also after a failure. */
 ks_status KS(module_parse)(const struct KS(agent) *agent, const char *text, const char *name,
-                           size_t in, struct KS(arch) **arch);
+                           size_t in, bool images, struct KS(arch) **arch);
 
 /* Creates the encoder of an agent, of which only `config` is read, without its arrays. KS_FORMAT if
  * the descriptions do not fit each other, KS_MEMORY. The caller frees it, also after a failure. */

@@ -45,7 +45,7 @@ ks_status KS(pixels_new)(const struct KS(agent) *a, struct KS(pixels) **pixels)
     KS_TRY(ks_alloc(1, sizeof *p, pixels));
     p = *pixels;
     for (size_t k = 0; k < KS_EYES; k++) {
-        KS_TRY(KS(module_parse)(a, a->config.pixels[k], names[k], in, &p->arch[k]));
+        KS_TRY(KS(module_parse)(a, a->config.pixels[k], names[k], in, k == KS_IMAGE, &p->arch[k]));
         in = p->arch[k]->out;
     }
     p->chunks = count_chunks(batch);
@@ -108,7 +108,8 @@ void KS(pixels_copy_target)(struct KS(pixels) *p)
 
 /* --- the critics' input --- */
 
-/* The rows of a critics' input in which h of rows `from` of the last pass go to rows `to`. */
+/* Copies h of the rows from `from` on, of the trunk's last pass, into the rows of a critics' input
+ * from `to` on. */
 static void copy_features(struct KS(agent) *a, size_t from, size_t to, real *input)
 {
     const struct KS(pixels) *p = a->pixels;

@@ -29,6 +29,7 @@ typedef void *egl_handle; /* of a device, a display, a configuration, a context 
 #define EGL_FIELD(name, result, arguments) result(*name) arguments;
 static struct {
     EGL_FUNCTIONS(EGL_FIELD)
+    void *(*find)(const char *); /* eglGetProcAddress */
     egl_handle display;
     char failure[256]; /* why there is none; "" if there is */
 } egl;
@@ -68,16 +69,15 @@ static void find_display(void)
 static void load_egl(void)
 {
     void *library = dlopen("libEGL.so.1", RTLD_NOW | RTLD_LOCAL), *address;
-    void *(*get)(const char *) = NULL;
 
     if (library && (address = dlsym(library, "eglGetProcAddress")))
-        memcpy(&get, &address, sizeof get);
-    if (!get) {
+        memcpy(&egl.find, &address, sizeof egl.find);
+    if (!egl.find) {
         snprintf(egl.failure, sizeof egl.failure, "%s", dlerror());
         return;
     }
 #define EGL_FIND(name, result, arguments)                                                          \
-    address = get("egl" #name);                                                                    \
+    address = egl.find("egl" #name);                                                               \
     memcpy(&egl.name, &address, sizeof address);                                                   \
     if (!address)                                                                                  \
         snprintf(egl.failure, sizeof egl.failure, "libEGL.so.1: it does not have egl" #name);
@@ -118,6 +118,7 @@ struct ks_render {
     mjrContext gl;
     bool has_scene, has_gl;
     uint8_t *lines; /* [height, width, 3], from the bottom */
+    char opengl[160];
 };
 
 static ks_status make_current(const struct ks_render *r)
@@ -144,6 +145,24 @@ static void make_scene(void *argument)
     ks_mj.setBuffer(mjFB_OFFSCREEN, &r->gl);
 }
 
+/* What draws, and in which version. */
+static void describe_opengl(struct ks_render *r)
+{
+    enum { RENDERER = 0x1f01, VERSION = 0x1f02 }; /* of OpenGL 1.0 */
+    const unsigned char *(*get_string)(unsigned) = NULL;
+    void *address = egl.find("glGetString");
+
+    memcpy(&get_string, &address, sizeof address);
+    if (get_string)
+        snprintf(r->opengl, sizeof r->opengl, "%s, OpenGL %s", (const char *)get_string(RENDERER),
+                 (const char *)get_string(VERSION));
+}
+
+const char *ks_render_opengl(const struct ks_render *r)
+{
+    return r->opengl;
+}
+
 ks_status ks_render_new(struct ks_env *env, size_t height, size_t width, struct ks_render **render)
 {
     KS_OWNED_BY(ks_render_free) struct ks_render *r = NULL;
@@ -160,6 +179,7 @@ ks_status ks_render_new(struct ks_env *env, size_t height, size_t width, struct 
     KS_TRY(ks_alloc(height * width, 3, &r->lines));
     KS_TRY(new_context(env, &r->context));
     KS_TRY(make_current(r));
+    describe_opengl(r);
     KS_TRY(ks_physics_guard(make_scene, r));
     if (r->gl.offWidth < r->width || r->gl.offHeight < r->height)
         return fail_to_render(env, "MuJoCo's buffer for frames is too small");

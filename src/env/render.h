@@ -23,6 +23,9 @@ ks_status ks_render_new(struct ks_env *env, size_t height, size_t width, struct 
 void ks_render_free(struct ks_render *render); /* NULL is fine */
 KS_OWNER(ks_render_free, struct ks_render *)
 
+/* What draws, and its version, on which the bytes of frames depend. */
+const char *ks_render_opengl(const struct ks_render *render);
+
 /* frame [height, width, 3]: the present state in red, green and blue, lines from the top. Several
  * renderers can be used in turn, each in the thread that made it. KS_RUN if MuJoCo reports an
  * error. */

@@ -277,7 +277,7 @@ static ks_status measure_run(struct ks_run *run, struct ks_paces *paces)
     const size_t cycle = (s->agent.policy_delay + s->utd - 1) / s->utd * s->update_every;
 
     KS_TRY(ks_learner_start_episode(&run->learner));
-    KS_TRY(measure_steps(run, ACTING, 0, &acting));
+    KS_TRY(measure_steps(run, s->random_steps, 0, &acting));
     KS_TRY(measure_steps(run, 1, 0, &warm));
     KS_TRY(measure_steps(run, cycle, LEAST, &training));
     paces->of[KS_PACE_ACTING] = acting;
@@ -407,8 +407,10 @@ static ks_status calibrate(const struct ks_study *study, size_t a, struct ks_pac
     KS_CLEARED_BY(set_threads) int threads = omp_get_max_threads(); /* again at the end */
 
     omp_set_num_threads(1); /* idle ones would wait at barriers with full load */
-    options.settings.random_steps = ACTING;
-    options.settings.replay = 2 * ACTING + options.settings.batch;
+    options.settings.random_steps = ACTING + options.settings.n_step;
+    options.settings.replay = 4 * (ACTING + options.settings.n_step +
+                                   options.settings.update_every) +
+                              options.settings.batch;
     options.settings.threads = 1;
     KS_TRY(ks_run_new(&options, &run));
     KS_TRY(measure_run(run, paces));

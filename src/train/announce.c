@@ -143,7 +143,7 @@ static void announce_room(struct ks_run *r, const struct ks_resume_points *point
     double resume = ks_resume_bytes(points, r), files = checkpoint_bytes(r);
     double existing = resumed ? (double)replay->count * row + 2 * state : 0;
 
-    ks_say("%s: memory: %.0f MB now, %.0f MB when replay is full, %.0f MB more while a checkpoint "
+    ks_say("%s: memory: %.0f MB now, %.0f MB at the end, %.0f MB more while a checkpoint "
            "is written; disk: up to %.0f MB for resume points, %.0f MB for checkpoints to come",
            r->plan.name, now / MEGABYTE, full / MEGABYTE, written / MEGABYTE, resume / MEGABYTE,
            files / MEGABYTE);

@@ -150,7 +150,7 @@ static const char PRODUCTS[] = "products";
 static const char PROCESSOR[] = "processor";
 
 ks_status ks_conditions_init(const struct ks_agent_config *config, const char *mujoco_flags,
-                             struct ks_conditions *c)
+                             const char *opengl, struct ks_conditions *c)
 {
     c->changes = json_array();
     c->now = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "threads", config->threads,
@@ -158,7 +158,8 @@ ks_status ks_conditions_init(const struct ks_agent_config *config, const char *m
                        ks_blas_kernel(), PRODUCTS, ks_products_names[config->products], "mujoco",
                        ks_env_mujoco_version(), "mujoco_flags", mujoco_flags, PROCESSOR,
                        ks_processor_name());
-    return c->now && c->changes
+    return c->now && c->changes &&
+                   (!opengl || json_object_set_new(c->now, "opengl", json_string(opengl)) == 0)
                ? KS_OK
                : ks_fail(KS_MEMORY, "out of memory: describing the conditions of a run");
 }

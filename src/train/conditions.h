@@ -21,9 +21,10 @@ struct ks_conditions {
                              * without. */
 };
 
-/* Fails with KS_MEMORY; the caller still frees. */
+/* opengl: of frames (render.h); NULL: there are none. Fails with KS_MEMORY; the caller still frees.
+ */
 ks_status ks_conditions_init(const struct ks_agent_config *config, const char *mujoco_flags,
-                             struct ks_conditions *conditions);
+                             const char *opengl, struct ks_conditions *conditions);
 void ks_conditions_free(struct ks_conditions *conditions); /* frees what it holds */
 
 /* Adds to `found`, the description in a resume point, what older versions did not write because it

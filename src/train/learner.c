@@ -45,12 +45,17 @@ static bool has_frames(const struct ks_learner *l)
     return l->player.frames != NULL;
 }
 
-size_t ks_learner_rows(const struct ks_learner *l, size_t steps)
+/* The agent steps of an episode that does not end early. */
+static size_t episode_steps(const struct ks_learner *l)
 {
     const size_t repeat = l->plan->options->settings.action_repeat;
-    const size_t episode = (ks_env_steps(l->player.env) + repeat - 1) / repeat;
 
-    return has_frames(l) ? steps + steps / episode + 1 : steps;
+    return (ks_env_steps(l->player.env) + repeat - 1) / repeat;
+}
+
+size_t ks_learner_rows(const struct ks_learner *l, size_t steps)
+{
+    return has_frames(l) ? steps + steps / episode_steps(l) + 1 : steps;
 }
 
 /* Replay never has room for more rows than the run makes. */
@@ -149,6 +154,11 @@ static ks_status check_frames(const struct ks_learner *l)
     if (frames && s->noise_end > s->noise)
         return ks_fail(KS_USAGE, "noise_end: expected at most noise, %g, found %g", s->noise,
                        s->noise_end);
+    if (frames && 2 * s->n_step > episode_steps(l))
+        return ks_fail(KS_USAGE,
+                       "n_step: with images expected at most half of an episode's %zu agent steps, "
+                       "found %zu",
+                       episode_steps(l), s->n_step);
     if (frames && s->random_steps <= s->n_step)
         return ks_fail(KS_USAGE,
                        "random_steps: with images expected more than n_step, %zu, found %zu",

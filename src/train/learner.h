@@ -61,7 +61,7 @@ void ks_learner_set_priorities(struct ks_learner *learner);
 ks_status ks_learner_batch(struct ks_learner *learner, struct ks_rng *rng, struct ks_batch *batch);
 /* Draws the next update's minibatch before this step's transition is stored. Returns false and
  * draws nothing if that minibatch could depend on the transition: because it would be drawn
- * (replay.h), changes priorities, or changes what ks_learner_refresh does. */
+ * (replay.h), changes priorities, or changes what ks_learner_refresh does; and with frames. */
 bool ks_learner_batch_ahead(struct ks_learner *learner, struct ks_batch *batch);
 /* Draws the minibatch of the last update again. The last agent step must have made an update, or
  * with frames one of the last update_every. */

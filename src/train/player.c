@@ -43,13 +43,16 @@ void ks_player_free(struct ks_player *p)
     free(p->a);
 }
 
-/* The newest frame follows the others; at the start of an episode it is all of them. */
+/* The newest frame follows the others; at the start of an episode it is all of them. A simulation
+ * that has just diverged is no longer in the state that counts (ks_env_step): the frame before
+ * stands for it. */
 static ks_status look(struct ks_player *p, bool starts)
 {
     const size_t places = KS_FRAME / 3;
     uint8_t *newest = p->frames + (KS_FRAMES - 1) * KS_FRAME;
 
-    KS_TRY(ks_render_frame(p->render, p->picture));
+    if (starts || ks_env_divergences(p->env) == p->divergences)
+        KS_TRY(ks_render_frame(p->render, p->picture));
     memmove(p->frames, p->frames + KS_FRAME, (KS_FRAMES - 1) * KS_FRAME);
     for (size_t i = 0; i < KS_FRAME; i++)
         newest[i % 3 * places + i / 3] = p->picture[i];

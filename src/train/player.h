@@ -17,7 +17,7 @@ struct ks_player {
     double *observation, *action; /* [observations], [actions]                            */
     float *s, *a;                 /* [seen]: the observation, rounded to float32, or the frames as
                                    * pixel/255 - 0.5; the action, rounded                 */
-    float *previous_s;            /* [seen]: s before the last ks_player_observe; not of frames */
+    float *previous_s;            /* [seen]: s before the last ks_player_observe */
     size_t divergences;           /* of the simulation, reported so far                   */
     /* Of a task from pixels; else NULL. */
     struct ks_render *render;

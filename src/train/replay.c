@@ -222,7 +222,8 @@ static bool is_whole(const struct ks_replay *r, size_t slot, size_t steps)
 ks_status ks_replay_draw_frames(const struct ks_replay *r, struct ks_rng *rng, size_t steps,
                                 size_t margin, size_t n, const struct ks_drawn *drawn)
 {
-    const size_t first = r->count < r->capacity ? 0 : margin, most = 1000;
+    const size_t room = r->capacity - r->count, most = 1000;
+    const size_t first = room < margin ? margin - room : 0;
 
     for (size_t i = 0; i < n; i++) {
         size_t *slot = &drawn->slot[i], tries = 0;
@@ -230,9 +231,9 @@ ks_status ks_replay_draw_frames(const struct ks_replay *r, struct ks_rng *rng, s
         do {
             if (r->count <= first || tries++ == most)
                 return ks_fail(KS_RUN,
-                               "replay: none of %zu drawn rows starts %zu agent steps of an "
+                               "replay: hardly any of its %zu rows starts %zu agent steps of an "
                                "episode",
-                               tries, steps);
+                               r->count, steps);
             *slot = ks_rng_index(rng, r->count);
         } while (older(r, *slot) < first || !is_whole(r, *slot, steps));
         for (size_t k = 0; k < KS_SHIFTS; k++)

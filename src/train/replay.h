@@ -43,7 +43,8 @@ struct ks_transition {
     const float *s, *a, *next_s; /* [observations], [actions], as s; with frames only a */
     float reward, mask;          /* raw; 0 after a true terminal state, else 1          */
     bool last;                   /* of its episode, also if that ends by a time limit   */
-    bool only_frame;             /* of the row behind it, without action and reward     */
+    bool only_frame;             /* the row behind the last one, without action and reward; it is
+                                  * `last`, too */
     const uint8_t *frame;        /* [KS_FRAME]: the newest of s; NULL: no frames        */
 };
 
@@ -94,16 +95,17 @@ ks_status ks_replay_add(struct ks_replay *replay, const struct ks_transition *tr
 /* Draws rows->n rows, with as many random numbers. Replay must not be empty. */
 void ks_replay_draw(const struct ks_replay *replay, struct ks_rng *rng,
                     const struct ks_window *window, const struct ks_rows *rows);
-/* With frames: draws n slots at which a window of `steps` transitions starts, and their shifts. The
- * oldest `margin` rows of a full replay are not drawn. KS_RUN if hardly any window can be drawn. */
+/* With frames: draws n slots at which a window of `steps` transitions starts, and their shifts. A
+ * row is not drawn if fewer than `margin` further ones would overwrite it. KS_RUN if hardly any
+ * window can be drawn. */
 ks_status ks_replay_draw_frames(const struct ks_replay *replay, struct ks_rng *rng, size_t steps,
                                 size_t margin, size_t n, const struct ks_drawn *drawn);
 /* With frames: sets s [KS_FRAMES KS_FRAME] to the state in a slot, moved by x, y pixels as in
  * ks_drawn: channels of the oldest frame first, pixels as pixel/255 - 0.5. Pixels from outside are
  * those of the frame's edge. */
 void ks_replay_see(const struct ks_replay *replay, size_t slot, size_t x, size_t y, float *s);
-/* Fills row i with the window that starts at a slot. With frames, without s. Returns the slot of
- * the window's last transition. */
+/* Fills row i with the window that starts at a slot. With frames, without s and next_s. Returns the
+ * slot of the window's last transition. */
 size_t ks_replay_take(const struct ks_replay *replay, const struct ks_window *window, size_t slot,
                       const struct ks_rows *rows, size_t i);
 /* Fills window i of `windows` with the transitions that start at a slot. */

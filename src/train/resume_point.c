@@ -21,7 +21,7 @@
 enum {
     POINTS = 2,             /* written alternately                                             */
     DAMAGE = 512,           /* bytes of a message                                              */
-    UNSAVED = 1024,         /* the most rows that are not in the log, a few megabytes          */
+    UNSAVED = 1024,         /* the most rows that are not in the log: with frames 22 MB          */
     SEGMENTS = 4,           /* a segment of the log holds a fourth of what replay can hold,    */
     SEGMENT_BYTES = 1 << 26 /* but about this many bytes at most                               */
 };
@@ -99,7 +99,8 @@ static size_t point_size(const struct ks_resume_points *p, struct ks_run *r)
 double ks_resume_bytes(const struct ks_resume_points *p, struct ks_run *r)
 {
     size_t rows = r->learner.replay->capacity, segment = p->log->segment_rows;
-    size_t most = rows + (rows < r->plan.agent_steps ? 2 * segment : 0);
+    size_t all = ks_learner_rows(&r->learner, r->plan.agent_steps);
+    size_t most = rows + (rows < all ? 2 * segment : 0);
 
     return POINTS * (double)point_size(p, r) + (double)most * (double)p->log->row_bytes;
 }
@@ -164,7 +165,7 @@ ks_status ks_resume_keep(struct ks_resume_points *p, struct ks_run *r)
 
     if (is_due(p, r->plan.options->save_every))
         return ks_resume_write(p, r);
-    return unsaved >= UNSAVED || unsaved == r->learner.replay->capacity
+    return unsaved >= UNSAVED || unsaved >= r->learner.replay->capacity
                ? append_transitions(p, &r->learner)
                : KS_OK;
 }

@@ -2,7 +2,8 @@
  * new transition, if it is drawn; the new reward, which moves the scale of rewards; and the count
  * of transitions. So the update starts while another thread steps the environment, and waits for
  * that thread before it reads rewards. If the new transition is drawn, or decides about what is
- * drawn (priorities), the update starts after the step. The result does not depend on the thread.
+ * drawn (priorities), or with frames, the update starts after the step. The result does not depend
+ * on the thread.
  */
 #include "train/learner.h"
 

@@ -116,7 +116,7 @@ static void check_draws(const struct ks_replay *r, size_t n)
     static size_t slot[DRAWS];
     static uint8_t shift[DRAWS][KS_SHIFTS];
     const size_t first = n > CAPACITY ? n - CAPACITY : 0;
-    const size_t oldest = n < CAPACITY ? 0 : first + MARGIN;
+    const size_t oldest = n + MARGIN > CAPACITY ? n + MARGIN - CAPACITY : 0;
     size_t count[MOST] = {0}, shifts[KS_SHIFTS][9] = {{0}}, open = 0;
     struct ks_rng rng = ks_rng_start(3, n);
 
@@ -169,12 +169,12 @@ TEST(test_nothing_to_draw)
     struct ks_rng rng = ks_rng_start(3, 1);
 
     assert_fails(ks_replay_draw_frames(r, &rng, 1, MARGIN, 1, &drawn), KS_RUN,
-                 "drawn rows starts 1");
+                 "of its 0 rows starts 1 agent");
     for (size_t k = 0; k < 60; k++)
         add(r, k);
     assert_ok(ks_replay_draw_frames(r, &rng, 8, MARGIN, 1, &drawn));
     assert_fails(ks_replay_draw_frames(r, &rng, 9, MARGIN, 1, &drawn), KS_RUN,
-                 "none of 1001 drawn rows starts 9 agent steps of an episode");
+                 "hardly any of its 25 rows starts 9 agent steps of an episode");
 }
 
 /* Rows that were written and read back, as a replay log does, give the same replay. */
