@@ -1,5 +1,5 @@
-/* What update.c, mrq.c and pixels.c record of an agent, as datasets of an HDF5 file, which remembers the
- * first failure. */
+/* What update.c, mrq.c and pixels.c record of an agent, as datasets of an HDF5 file, which
+ * remembers the first failure. */
 #ifndef KS_UPDATE_RECORD_H
 #define KS_UPDATE_RECORD_H
 
