@@ -175,6 +175,21 @@ def first_and_last_return(study, a):
     return ", ".join(f"{float(row['return_mean']):.3g}" for row in (rows[0], rows[-1]))
 
 
+def evaluations(study, a):
+    """pixels-small: the returns of each seed in turn."""
+    return [[float(row["return_mean"]) for row in study.rows("returns", architecture=a, seed=seed)]
+            for seed in study.seeds(a)]
+
+
+def curves(study, a):
+    return "; ".join(", ".join(f"{value:.3g}" for value in values) for values in evaluations(study, a))
+
+
+def gains(study, a):
+    """The mean of the last two evaluations, over the first one."""
+    return "; ".join(f"{(values[-2] + values[-1]) / 2 / values[0]:.3g}" for values in evaluations(study, a))
+
+
 def checkpoint(study, a):
     """reference: the only one after the first update."""
     (row,) = (row for row in study.rows("checkpoints", architecture=a, analysis="standard") if int(row["update"]) > 0)
@@ -257,6 +272,9 @@ PAGES = {
         "90% interval": tau(ends("interval")),
         "known pairs": tau(lambda row: f"{float(row['known']):.2f}"),
         "verdict": tau(lambda row: row["word"])}},
+    "pixels-small": {"curves": {
+        "returns of the seeds": of_each(curves),
+        "gain": of_each(gains)}},
     "pixels": {"tasks": {**pixel_columns("area", "area"), **pixel_columns("last", "last return")}},
 }
 
