@@ -135,11 +135,14 @@ TEST(test_published_critics)
     static const struct {
         const char *name;
         size_t in, parameters;
-    } critics[] = {
-        {"brc", 261, 17549413},     {"bro", 261, 1241188},          {"bronet-bn", 261, 1241701},
-        {"crossq", 261, 4743691},   {"crossq-wn", 261, 399883},     {"flashsac", 261, 1147247},
-        {"mrq-value", 512, 788481}, {"sac", 261, 133121},           {"simba", 261, 4337153},
-        {"simba-v2", 261, 4648549}, {"simba-v2-small", 261, 326629}};
+    } critics[] = {{"brc", 261, 17549413},         {"bro", 261, 1241188},
+                   {"bronet-bn", 261, 1241701},    {"crossq", 261, 4743691},
+                   {"crossq-wn", 261, 399883},     {"flashsac", 261, 1147247},
+                   {"drqv2", 88, 1141761},         {"drqv2-small", 88, 88833},
+                   {"xqc-pixels", 88, 3347733},    {"xqc-pixels-small", 88, 247317},
+                   {"mrq-value", 512, 788481},     {"sac", 261, 133121},
+                   {"simba", 261, 4337153},        {"simba-v2", 261, 4648549},
+                   {"simba-v2-small", 261, 326629}};
     const size_t n = sizeof critics / sizeof *critics;
     glob_t found;
 
