@@ -353,7 +353,7 @@ ks_status KS(agent_check)(const struct KS(agent) *a)
         KS_TRY(check_trained("optimistic actor", a->optimist->arch, &a->optimist->shift));
     for (enum ks_module k = KS_STATE_MODULE; a->encoder && k < KS_MODULES; k++)
         KS_TRY(check_trained("encoder", a->encoder->arch[k], &a->encoder->module[k]));
-    for (enum ks_eye k = KS_IMAGE; a->pixels && k < KS_EYES; k++)
+    for (enum ks_pixels_part k = KS_IMAGE; a->pixels && k < KS_PIXELS_PARTS; k++)
         KS_TRY(check_trained(k == KS_IMAGE ? "image" : "trunk", a->pixels->arch[k],
                              &a->pixels->part[k]));
     if (!isfinite(a->temperature_m) || !isfinite(a->temperature_v))

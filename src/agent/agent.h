@@ -35,7 +35,7 @@ struct ks_agent_config {
     const char *critic, *actor; /* descriptions; not kept                              */
     const char *optimist;       /* an optimistic actor's, or NULL; not kept            */
     const char *const *encoder; /* [KS_MODULES]: an encoder's, or NULL; not kept       */
-    const char *const *pixels;  /* [KS_EYES]: of image and trunk, or NULL; not kept    */
+    const char *const *pixels;  /* [KS_PIXELS_PARTS]: of image and trunk, or NULL; not kept    */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
     double gamma, tau;

@@ -19,7 +19,7 @@
 #include "agent/stream.h"
 #include "core/memory.h"
 
-static const char *const names[KS_EYES] = {"image", "trunk"};
+static const char *const names[KS_PIXELS_PARTS] = {"image", "trunk"};
 static const double LIMIT = 1 - 1e-6; /* of an action with noise */
 
 enum { CHUNK = 4 }; /* rows at most of an image's pass */
@@ -44,7 +44,7 @@ ks_status KS(pixels_new)(const struct KS(agent) *a, struct KS(pixels) **pixels)
 
     KS_TRY(ks_alloc(1, sizeof *p, pixels));
     p = *pixels;
-    for (size_t k = 0; k < KS_EYES; k++) {
+    for (size_t k = 0; k < KS_PIXELS_PARTS; k++) {
         KS_TRY(KS(module_parse)(a, a->config.pixels[k], names[k], in, k == KS_IMAGE, &p->arch[k]));
         in = p->arch[k]->out;
     }
@@ -64,7 +64,7 @@ void KS(pixels_free)(struct KS(pixels) *p)
     KS(net_free)(p->one);
     KS(net_free)(p->trunk);
     KS(net_free)(p->both);
-    for (size_t k = 0; k < KS_EYES; k++)
+    for (size_t k = 0; k < KS_PIXELS_PARTS; k++)
         KS(arch_free)(p->arch[k]);
     free(p);
 }
@@ -89,7 +89,7 @@ ks_status KS(pixels_init)(struct KS(agent) *a)
 
     p->adam = a->critic_adam;
     p->adam.rate = a->config.encoder_rate;
-    for (size_t k = 0; k < KS_EYES; k++) {
+    for (size_t k = 0; k < KS_PIXELS_PARTS; k++) {
         struct ks_starts starts = a->config.starts;
 
         starts.gain = k == KS_IMAGE ? 0 : starts.gain;

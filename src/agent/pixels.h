@@ -21,11 +21,15 @@
 
 struct KS(agent);
 
-enum ks_eye { KS_IMAGE, KS_TRUNK, KS_EYES }; /* in the order of their descriptions */
+enum ks_pixels_part {
+    KS_IMAGE,
+    KS_TRUNK,
+    KS_PIXELS_PARTS
+}; /* in the order of their descriptions */
 
 struct KS(pixels) {
-    struct KS(arch) *arch[KS_EYES];
-    struct KS(trained) part[KS_EYES]; /* the trunk has a target                     */
+    struct KS(arch) *arch[KS_PIXELS_PARTS];
+    struct KS(trained) part[KS_PIXELS_PARTS]; /* the trunk has a target                     */
     /* The image's passes are made on a few rows at a time, whose activations stay in the cache. */
     size_t chunks;
     struct KS(net) *image, *one;  /* of batch/chunks rows; of one row      */

@@ -35,7 +35,7 @@ enum ks_network_text {
     KS_OPTIMIST_TEXT,
     KS_ENCODER_TEXT, /* the first module of an encoder; the others follow, all or none */
     KS_PIXELS_TEXT = KS_ENCODER_TEXT + KS_MODULES, /* image, then trunk; both or none */
-    KS_TEXTS = KS_PIXELS_TEXT + KS_EYES
+    KS_TEXTS = KS_PIXELS_TEXT + KS_PIXELS_PARTS
 };
 /* Their names in files: "critic", ... */
 extern const char *const ks_text_names[KS_TEXTS];

@@ -8,7 +8,7 @@
 enum { FEATURES = 3 * 2 * 6, TRUNK = 4, INPUT = TRUNK + ACTIONS };
 
 /* Observations of five pixels; critics and actors with and without batch statistics. */
-static const char *const EYES[KS_EYES] = {
+static const char *const SHARED[KS_PIXELS_PARTS] = {
     "conv2d 3 size=2 padding=1 channels=1 height=1 width=5\nelu\noutputs\n",
     "dense 4\nlayernorm eps=1e-5\ntanh\noutputs\n"};
 static const char *const CRITICS[] = {"dense 5\nelu\ndense 1\nloss mse weight=2\n",
@@ -23,7 +23,7 @@ static struct KS(agent) *make(size_t kind, int threads)
     struct ks_agent_config c = small_config(CRITICS[kind], ACTORS[kind]);
     struct KS(agent) *a;
 
-    c.pixels = EYES;
+    c.pixels = SHARED;
     c.encoder_rate = (struct ks_rate){1e-3, 1e-3, 1};
     c.policy_delay = 1;
     c.noise_clip = 0.3;
@@ -31,7 +31,7 @@ static struct KS(agent) *make(size_t kind, int threads)
     a = agent_of(&c);
     a->noise = 0.4;
     shake_all(a);
-    for (size_t k = 0; k < KS_EYES; k++)
+    for (size_t k = 0; k < KS_PIXELS_PARTS; k++)
         shake(a->pixels->arch[k]->parameters, 20 + k, a->pixels->part[k].w);
     shake(a->pixels->arch[KS_TRUNK]->parameters, 30, a->pixels->part[KS_TRUNK].target);
     return a;
@@ -124,7 +124,7 @@ TEST(test_gradient)
         for (size_t e = 0; e < a->config.ensemble; e++)
             KS(critic_gradient)(a, e);
         KS(pixels_gradient)(a);
-        for (size_t k = 0; k < KS_EYES; k++) {
+        for (size_t k = 0; k < KS_PIXELS_PARTS; k++) {
             const size_t n = a->pixels->arch[k]->parameters;
             struct KS(trained) *t = &a->pixels->part[k];
             double largest = 0;
@@ -232,15 +232,16 @@ TEST(test_steps)
                            *trunk = &one->pixels->part[KS_TRUNK];
         const size_t n = one->pixels->arch[KS_TRUNK]->parameters;
         const size_t m = one->pixels->arch[KS_IMAGE]->parameters;
-        double *target = copy(n, trunk->target), *w = copy(n, trunk->w), *eye = copy(m, image->w);
+        double *target = copy(n, trunk->target), *w = copy(n, trunk->w),
+               *before = copy(m, image->w);
 
         update(one), update(two);
         for (size_t i = 0; i < n; i++)
             assert_close(trunk->target[i], target[i] + 0.1 * (trunk->w[i] - target[i]), 1e-15);
         assert_true(memcmp(w, trunk->w, n * sizeof *w) != 0);
         for (size_t i = 0; i < m; i++)
-            assert_true(eye[i] != image->w[i]);
-        assert_memory_equal(image->w, two->pixels->part[KS_IMAGE].w, m * sizeof *eye);
+            assert_true(before[i] != image->w[i]);
+        assert_memory_equal(image->w, two->pixels->part[KS_IMAGE].w, m * sizeof *before);
         assert_memory_equal(one->actor.w, two->actor.w,
                             one->actor_arch->parameters * sizeof *one->actor.w);
         assert_int_equal(one->pixels->adam.step, 1);
@@ -278,13 +279,28 @@ TEST(test_refusals)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *eyes[] = {cases[i].image ? cases[i].image : EYES[0],
-                              cases[i].trunk ? cases[i].trunk : EYES[1]};
+        const char *shared[] = {cases[i].image ? cases[i].image : SHARED[0],
+                                cases[i].trunk ? cases[i].trunk : SHARED[1]};
         struct ks_agent_config c = small_config(CRITICS[0],
                                                 cases[i].actor ? cases[i].actor : ACTORS[0]);
         struct KS(agent) *a;
 
-        c.pixels = eyes;
+        c.pixels = shared;
         assert_fails(KS(agent_new)(&c, &a), KS_FORMAT, cases[i].words);
     }
+}
+
+/* Only the image convolves, and the critics step first. */
+TEST(test_no_effect)
+{
+    const char *const convolving[] = {SHARED[0],
+                                      "conv2d 1 size=1 channels=3 height=2 width=6\noutputs\n"};
+    struct ks_agent_config c = small_config(CRITICS[0], ACTORS[0]);
+    struct KS(agent) *a;
+
+    c.pixels = convolving;
+    assert_fails(KS(agent_new)(&c, &a), KS_FORMAT, "trunk: 'conv2d' is for analysis");
+    c.pixels = SHARED;
+    c.order = KS_ACTOR_FIRST;
+    assert_fails(KS(agent_new)(&c, &a), KS_FORMAT, "expected update_order=critics-first");
 }

@@ -116,7 +116,7 @@ static ks_status draw(struct record *r, size_t u, struct ks_batch *batch)
 
 static void write_agent(struct record *r)
 {
-    static const char *const names[KS_EYES] = {"image", "trunk"};
+    static const char *const names[KS_PIXELS_PARTS] = {"image", "trunk"};
     const struct KS(agent) *a = r->agent;
     const struct KS(pixels) *p = a->pixels;
     const char *group = new_group(r->h5, a);
@@ -130,7 +130,7 @@ static void write_agent(struct record *r)
                   a->critic_arch->parameters, a->critic);
     write_trained(r->h5, text_of("%s/actor", group), 1, a->actor_arch->parameters, &a->actor);
     write_state(r->h5, text_of("%s/actor_state", group), 1, a->actor_arch->states, &a->actor);
-    for (size_t k = 0; k < KS_EYES; k++)
+    for (size_t k = 0; k < KS_PIXELS_PARTS; k++)
         write_trained(r->h5, text_of("%s/%s", group, names[k]), 1, p->arch[k]->parameters,
                       &p->part[k]);
     write_targets(r->h5, text_of("%s/trunk_target", group), 1, p->arch[KS_TRUNK]->parameters,
@@ -187,7 +187,7 @@ static void shake_pixels(struct KS(agent) *a)
 {
     struct ks_rng rng = ks_rng_start(SHAKES, 4);
 
-    for (size_t k = 0; k < KS_EYES; k++) {
+    for (size_t k = 0; k < KS_PIXELS_PARTS; k++) {
         const struct KS(arch) *arch = a->pixels->arch[k];
         struct KS(trained) *t = &a->pixels->part[k];
 
