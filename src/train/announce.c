@@ -25,42 +25,6 @@ static double resident_bytes(void)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* How many numbers a checkpoint holds: minibatches, outputs of the first, networks, targets and
- * moments. */
-static double checkpoint_numbers(const struct ks_run *r)
-{
-    const struct KS(agent) *agent = r->learner.agent;
-    const struct KS(arch) *critic = agent->critic_arch;
-    const struct ks_settings *s = &r->plan.options->settings;
-    double rows = (double)KS(agent_rows)(agent) * (double)critic->in +
-                  2 * (double)s->batch * (double)critic->loss.targets; /* target, target_raw */
-    double outputs = (double)s->batch * (double)agent->config.ensemble * (double)critic->out;
-    double networks = 4 * (double)KS(agent_critic_parameters)(agent) +
-                      (double)agent->actor_arch->parameters;
-
-    return (double)s->analysis_minibatches * rows + outputs + networks;
-}
-
-/* How many numbers the forward and backward pass of one critic fills. */
-static double pass_numbers(const struct ks_run *r)
-{
-    const struct KS(agent) *agent = r->learner.agent;
-    const struct KS(net) *net = agent->critic_train;
-
-    return (double)net->primal + (double)net->adjoint + (double)agent->critic_arch->parameters;
-}
-
-/* Bytes of the checkpoints to come, in float32; compression makes them smaller. */
-static double checkpoint_bytes(const struct ks_run *r)
-{
-    const struct ks_milestones *m = &r->plan.checkpoints;
-    double files = 0;
-
-    for (size_t i = 0; i < m->n; i++)
-        files += m->env_step[i] > r->learner.env_step && m->env_step[i] <= r->plan.end;
-    return files * sizeof(float) * checkpoint_numbers(r);
-}
-
 /* Only a warning: space may be freed before it is needed. */
 static void warn_of_disk(const struct ks_plan *p, double needed)
 {
@@ -129,25 +93,19 @@ ks_status ks_check_memory(const struct ks_run *r)
                          r->plan.name, needed / MEGABYTE, left / MEGABYTE);
 }
 
-/* Memory that will be allocated: the rest of replay, and a resume point. While a checkpoint is
- * written, it exists in double and as the bytes of its file, and before that a critic is evaluated.
- * Disk: a resumed run already has replay's transitions and two resume points there. */
+/* Memory that will be allocated: the rest of replay, and a resume point. Disk: a resumed run
+ * already has replay's transitions and two resume points there. */
 static void announce_room(struct ks_run *r, const struct ks_resume_points *points, bool resumed)
 {
     const struct ks_replay *replay = r->learner.replay;
     double row = (double)replay->width * sizeof(float), state = (double)ks_state_size(r);
-    double now = resident_bytes();
-    double full = now + replay_to_come(r) + state;
-    double written = 1.5 * sizeof(double) * checkpoint_numbers(r) +
-                     sizeof(double) * pass_numbers(r);
-    double resume = ks_resume_bytes(points, r), files = checkpoint_bytes(r);
+    double now = resident_bytes(), resume = ks_resume_bytes(points, r);
     double existing = resumed ? (double)replay->count * row + 2 * state : 0;
 
-    ks_say("%s: memory: %.0f MB now, %.0f MB at the end, %.0f MB more while a checkpoint "
-           "is written; disk: up to %.0f MB for resume points, %.0f MB for checkpoints to come",
-           r->plan.name, now / MEGABYTE, full / MEGABYTE, written / MEGABYTE, resume / MEGABYTE,
-           files / MEGABYTE);
-    warn_of_disk(&r->plan, resume - existing + files);
+    ks_say("%s: memory: %.0f MB now, %.0f MB at the end; disk: up to %.0f MB for resume points",
+           r->plan.name, now / MEGABYTE, (now + replay_to_come(r) + state) / MEGABYTE,
+           resume / MEGABYTE);
+    warn_of_disk(&r->plan, resume - existing);
 }
 
 void ks_announce(struct ks_run *r, const struct ks_resume_points *points, bool resumed)
