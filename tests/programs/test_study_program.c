@@ -98,13 +98,13 @@ static void run_without_make(const char *options)
 TEST_IN_FOLDER(test_study_program_writes_nothing)
 {
     static const char *const studies[][2] = {
-        {"env = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n",
-         "some.study:2: env: unknown task 'dog-trott'"},
+        {"env = walker-runt\narchitectures=all\nseeds=0\nsteps=10\n",
+         "some.study:2: env: unknown task 'walker-runt'"},
         {"env = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n", /* a valid name */
          "some.study:2: env: unknown task 'bn+ce'"},
-        {"env = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n",
+        {"env = walker-run\narchitectures=xx\nseeds=0\nsteps=10\n",
          "some.study:3: architectures: unknown architecture 'xx'"},
-        {"env = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n[analyze]\nlayer = 99\n",
+        {"env = walker-run\narchitectures=bn+ce\nseeds=0\nsteps=10\n[analyze]\nlayer = 99\n",
          "some.study:7: bn+ce: --layer: expected 0 to 13, found 99"}};
     static const char *const jobs[][2] = {
         {"--jobs=0", "'0'"},
@@ -131,7 +131,7 @@ TEST_IN_FOLDER(test_study_program_writes_nothing)
     }
     says("--dry-run --quiet", 0, "--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);
-    says("--status", 0, "dog-trot/bn+wn+ce/seed3", 10);
+    says("--status", 0, "walker-run/bn+wn+ce/seed3", 10);
     assert_said("checkpoints  0/4  spectra  0/4  waiting, about ", 10);
     assert_said("an estimate, from steps and products measured now for 2 architectures, ", 10);
     assert_false(exists("out"));
@@ -192,7 +192,7 @@ TEST_IN_FOLDER(test_slurm_queue)
 TEST_IN_FOLDER(test_folder_of_another_study)
 {
     static const char *const different[][3] = {
-        {"dog-trot", "dog-run", "'env'"},           {"dense+mse", "dense+ce", "'architectures'"},
+        {"walker-run", "walker-walk", "'env'"},     {"dense+mse", "dense+ce", "'architectures'"},
         {"bn+wn+ce,", "bn+ce", "'architectures'"},  {"3 0..1", "0..2", "'seeds'"},
         {"steps = 1000", "steps = 999", "'steps'"}, {"gamma = auto", "gamma = 0.9", "'gamma'"},
         {"checkpoints = 3", "utd = 3", "'utd'"},    {"gamma", "threads = 7\ngamma", "'threads'"},
@@ -234,7 +234,7 @@ TEST_IN_FOLDER(test_folder_of_a_smaller_study)
 TEST_IN_FOLDER(test_folder_of_other_analyses)
 {
     static const char spectrum[] =
-        "out/folder/runs/dog-trot/dense+mse/seed1/step_000000200.spectrum.h5";
+        "out/folder/runs/walker-run/dense+mse/seed1/step_000000200.spectrum.h5";
     static const struct {
         const char *line, *by;
         bool stale;
@@ -279,7 +279,7 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
     start();
     write_text("out/folder/study.study", text_of("%s%s", GOOD, further));
     for (size_t i = 0; i < 4; i++)
-        write_spectrum_at(text_of("out/folder/runs/dog-trot/dense+mse/seed1/%s", spectra[i]),
+        write_spectrum_at(text_of("out/folder/runs/walker-run/dense+mse/seed1/%s", spectra[i]),
                           &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     copy_file(scratch("out/folder/study.study"), scratch("some.study"));
     says("--status", 0, "3 of 72 spectra", 10);
@@ -290,8 +290,8 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
     assert_said("2 of 96 spectra", 11);
     run_study("--dry-run --quiet", 0);
     assert_int_equal(count(file_text("said"), "rm -f -- runs/"), 2);
-    assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.a.spectrum.h5\n", 0);
-    assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.c.spectrum.h5\n", 0);
+    assert_said("rm -f -- runs/walker-run/dense+mse/seed1/step_000000200.a.spectrum.h5\n", 0);
+    assert_said("rm -f -- runs/walker-run/dense+mse/seed1/step_000000200.c.spectrum.h5\n", 0);
     assert_said("kappascope-analyze --name=a --products=blas --order=5 --memory=", 0);
 }
 

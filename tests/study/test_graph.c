@@ -20,14 +20,15 @@ TEST_IN_FOLDER(test_commands)
         assert_int_equal(g->job[i].trains, i < 6); /* the long jobs first */
     assert_string_equal(
         g->job[0].command,
-        "'/opt/it'\\''s/train' --env=dog-trot --arch=bn+wn+ce --seed=3 --steps=1000 "
+        "'/opt/it'\\''s/train' --env=walker-run --arch=bn+wn+ce --seed=3 --steps=1000 "
         "--set checkpoints=3 --set random_steps=100 --set evaluations=2 --set "
-        "gamma=auto --out=runs/dog-trot/bn+wn+ce/seed3 --resume --quiet");
+        "gamma=auto --set hidden=16 --set actor_hidden=16 --out=runs/walker-run/bn+wn+ce/seed3 "
+        "--resume --quiet");
     assert_string_equal(g->job[6].command,
                         "analyze --products=blas --order=30 --precision=f64 --memory=500 --quiet "
-                        "runs/dog-trot/bn+wn+ce/seed3/step_000000200.h5");
+                        "runs/walker-run/bn+wn+ce/seed3/step_000000200.h5");
     assert_string_equal(g->job[6].target[0],
-                        "runs/dog-trot/bn+wn+ce/seed3/step_000000200.spectrum.h5");
+                        "runs/walker-run/bn+wn+ce/seed3/step_000000200.spectrum.h5");
     ks_graph_free(g);
     assert_ok(study_of_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
                             "memory = 2G\n",

@@ -57,7 +57,7 @@ TEST_IN_FOLDER(test_study_is_read)
 
     assert_ok(study_of_text(GOOD, &s));
     assert_string_equal(s->name, "some");
-    assert_string_equal(s->env, "dog-trot");
+    assert_string_equal(s->env, "walker-run");
     assert_int_equal(s->n_architectures, 2);
     assert_string_equal(s->architecture[0].normalization, "bn");
     assert_true(s->architecture[0].weight_normalization);
@@ -68,7 +68,7 @@ TEST_IN_FOLDER(test_study_is_read)
     assert_steps(s->n_seeds, s->seed, 3, (const size_t[]){3, 0, 1});
     assert_int_equal(s->steps, 1000);
     assert_true(s->drop_missing && !s->common_grid);
-    assert_int_equal(s->n_train, 4);
+    assert_int_equal(s->n_train, 6);
     assert_string_equal(s->train[1].value, "100");
     assert_int_equal(s->n_analyses, 1);
     assert_string_equal(s->analysis[0].name, "standard");
@@ -77,7 +77,7 @@ TEST_IN_FOLDER(test_study_is_read)
     assert_steps(s->n_checkpoints, s->checkpoint, 4, (const size_t[]){200, 334, 668, 1000});
     assert_steps(s->n_evaluations, s->evaluation, 3, (const size_t[]){0, 500, 1000});
     assert_ok(ks_study_run_folder(s, 1, 0, &folder));
-    assert_string_equal(folder, "runs/dog-trot/dense+mse/seed3");
+    assert_string_equal(folder, "runs/walker-run/dense+mse/seed3");
 }
 
 /* The milestones are those of `steps`, cut off at `stop`, which is rounded up to a whole agent
