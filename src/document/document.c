@@ -247,10 +247,9 @@ void ks_document_columns(struct ks_document *d, const char *id, const char *form
     }
 }
 
-void ks_document_row(struct ks_document *d, enum ks_block_kind kind, size_t n,
-                     const struct ks_cell *cells)
+void ks_document_row(struct ks_document *d, size_t n, const struct ks_cell *cells)
 {
-    ks_document_add(d, kind, "%s", "");
+    ks_document_add(d, KS_BLOCK_ROW, "%s", "");
     for (size_t i = 0; i < n; i++)
         ks_document_cell(d, cells[i]);
 }

@@ -87,7 +87,6 @@ enum ks_block_kind {
     KS_BLOCK_LINE,       /* a name and its value, which is the only cell                  */
     KS_BLOCK_TABLE,      /* starts a table with the headings; its text is its id on a page */
     KS_BLOCK_ROW,        /* a row of the table                                            */
-    KS_BLOCK_SHADED,     /* a row that must not be compared with the others               */
     KS_BLOCK_HEADS,      /* titles of the columns of lines that open: a text, four cells  */
     KS_BLOCK_OPENS,      /* such a line: on a page it opens to the blocks up to the next line or
                           * title                                                         */
@@ -132,12 +131,9 @@ void ks_document_table(struct ks_document *document, const char *id, size_t n,
  * Columns stand to the right; one whose heading ends in '<', to the left. */
 void ks_document_columns(struct ks_document *document, const char *id, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Adds a KS_BLOCK_ROW or KS_BLOCK_SHADED: ks_document_row(d, KS_BLOCK_SHADED, KS_CELLS(a, b)), or
- * ks_document_cells(d, a, b). */
-void ks_document_row(struct ks_document *document, enum ks_block_kind kind, size_t n,
-                     const struct ks_cell *cells);
-#define ks_document_cells(document, ...)                                                           \
-    ks_document_row((document), KS_BLOCK_ROW, KS_CELLS(__VA_ARGS__))
+/* Adds a row: ks_document_row(d, KS_CELLS(a, b)), or ks_document_cells(d, a, b). */
+void ks_document_row(struct ks_document *document, size_t n, const struct ks_cell *cells);
+#define ks_document_cells(document, ...) ks_document_row((document), KS_CELLS(__VA_ARGS__))
 /* Adds a cell to the block that was added last. */
 void ks_document_cell(struct ks_document *document, struct ks_cell cell);
 void ks_document_clear(struct ks_document *document);

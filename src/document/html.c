@@ -81,11 +81,6 @@ static void print_svg(const char *svg, const char *id, FILE *out)
 
 /* --- documents --- */
 
-static bool is_row(const struct ks_block *b)
-{
-    return b && (b->kind == KS_BLOCK_ROW || b->kind == KS_BLOCK_SHADED);
-}
-
 /* The value by which a script sorts the column. */
 static void print_key(double key, FILE *out)
 {
@@ -140,7 +135,7 @@ static void print_cells(const struct ks_block *b, FILE *out)
 
 static void print_row(const struct ks_block *b, FILE *out)
 {
-    fputs(b->kind == KS_BLOCK_SHADED ? "<tr class=\"other\"" : "<tr", out);
+    fputs("<tr", out);
     for (size_t k = 0; k < b->n; k++)
         if (b->cell[k].look == KS_CELL_FILTER) {
             print_between(out, " data-", b->cell[k].link, "=\"");
@@ -233,11 +228,12 @@ static ks_status print_block(const struct ks_block *b, const struct ks_block *be
         return print_figure(b, id, out);
     if (b->kind == KS_BLOCK_TABLE)
         print_headings(b, out);
-    else if (is_row(b))
+    else if (b->kind == KS_BLOCK_ROW)
         print_row(b, out);
     else
         print_paragraph(b, !before || before->kind != b->kind, !next || next->kind != b->kind, out);
-    if ((b->kind == KS_BLOCK_TABLE || is_row(b)) && !is_row(next))
+    if ((b->kind == KS_BLOCK_TABLE || b->kind == KS_BLOCK_ROW) &&
+        !(next && next->kind == KS_BLOCK_ROW))
         fputs("</tbody>\n</table>\n</div>\n", out);
     return KS_OK;
 }

@@ -9,7 +9,7 @@ enum { CELLS = 32, NAME = 20 };
 
 static bool is_row(const struct ks_block *b)
 {
-    return b->kind == KS_BLOCK_TABLE || b->kind == KS_BLOCK_ROW || b->kind == KS_BLOCK_SHADED;
+    return b->kind == KS_BLOCK_TABLE || b->kind == KS_BLOCK_ROW;
 }
 
 /* What is shown of a text and, in parentheses, of its small print (NULL: none). The caller frees.
@@ -79,19 +79,17 @@ static ks_status find_widths(const struct ks_document *d, size_t first, size_t l
 static ks_status print_row(const struct ks_block *b, const struct ks_block *headings,
                            const size_t width[CELLS], FILE *out)
 {
-    const bool shaded = b->kind == KS_BLOCK_SHADED;
     const size_t n = count_shown(b);
 
-    fputs(shaded ? " (" : "  ", out);
     for (size_t k = 0; k < n; k++) {
         const bool right = k < headings->n && headings->cell[k].look == KS_CELL_NUMBER;
         const int room = right ? (int)width[k] : k + 1 < n ? -(int)width[k] : 0;
         KS_OWNED char *text = NULL;
 
         KS_TRY(show(b->cell[k].text, b->cell[k].note, &text));
-        fprintf(out, "%s%*s", k > 0 ? "  " : "", room, text);
+        fprintf(out, "  %*s", room, text);
     }
-    fputs(shaded ? ")\n" : "\n", out);
+    fputs("\n", out);
     return KS_OK;
 }
 

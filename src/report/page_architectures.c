@@ -168,9 +168,7 @@ static void add_row(const struct rows *rows, size_t i, struct ks_document *d)
     const struct ks_study_architecture *a =
         &rows->page->results->study->architecture[row->architecture];
 
-    ks_document_row(
-        d, KS_BLOCK_ROW,
-        KS_CELLS(ks_cell_note(ks_cell_name(a->name), origin_of(rows->page->results, row))));
+    ks_document_cells(d, ks_cell_note(ks_cell_name(a->name), origin_of(rows->page->results, row)));
     for (size_t c = 0; c < COLUMNS; c++)
         if (!has_column(rows, &columns[c]))
             continue;

@@ -177,8 +177,7 @@ static void add_architecture(const struct ks_page *page, size_t architecture, st
         checkpoints += t->row[i].architecture == architecture;
     if (checkpoints == 0)
         return;
-    ks_document_row(d, KS_BLOCK_ROW,
-                    KS_CELLS(ks_cell_name(page->results->study->architecture[architecture].name)));
+    ks_document_cells(d, ks_cell_name(page->results->study->architecture[architecture].name));
     for (size_t c = 0; c < COLUMNS; c++) {
         const double largest = ks_theorems_largest(t, architecture, columns[c].number);
         struct ks_cell cell = ks_cell_digits(3, columns[c].rounded(largest, 3));

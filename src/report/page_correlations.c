@@ -28,12 +28,11 @@ void ks_page_correlations(void *data, struct ks_document *d)
         char interval[32];
 
         snprintf(interval, sizeof interval, "[%.2f, %.2f]", in->lower, in->upper);
-        ks_document_row(d, KS_BLOCK_ROW,
-                        KS_CELLS(name_of(c->statistic),
-                                 ks_cell_text(page->results->study->analysis[c->analysis].name),
-                                 ks_cell_or(ks_cell_fixed(2, c->spearman.value), "undefined"),
-                                 ks_cell_or(ks_cell_printed(interval, in->lower), "no interval"),
-                                 ks_cell_or(ks_cell_p(c->p), "undefined"), ks_cell_count(c->n)));
+        ks_document_cells(d, name_of(c->statistic),
+                          ks_cell_text(page->results->study->analysis[c->analysis].name),
+                          ks_cell_or(ks_cell_fixed(2, c->spearman.value), "undefined"),
+                          ks_cell_or(ks_cell_printed(interval, in->lower), "no interval"),
+                          ks_cell_or(ks_cell_p(c->p), "undefined"), ks_cell_count(c->n));
     }
 }
 
@@ -52,24 +51,22 @@ void ks_page_prediction(void *data, struct ks_document *d)
                                ks_cell_heading("partial correlation"), ks_cell_heading("p"),
                                ks_cell_heading("p for all rows"),
                                ks_cell_text("than the factors")));
-    ks_document_row(d, KS_BLOCK_ROW,
-                    KS_CELLS(ks_cell_note(ks_cell_name("factors"), "BN, LN, WN, CE"),
-                             ks_cell_text("-"), ks_cell_digits(2, alone->r2),
-                             ks_cell_digits(2, alone->q2), none, none, none, ks_cell_text("")));
+    ks_document_cells(d, ks_cell_note(ks_cell_name("factors"), "BN, LN, WN, CE"), ks_cell_text("-"),
+                      ks_cell_digits(2, alone->r2), ks_cell_digits(2, alone->q2), none, none, none,
+                      ks_cell_text(""));
     for (size_t i = 0; i < found->n; i++) {
         const struct ks_prediction_row *row = &found->row[i];
         const double q2 = row->with.q2;
 
-        ks_document_row(d, KS_BLOCK_ROW,
-                        KS_CELLS(name_of(row->statistic), ks_cell_text(row->analysis),
-                                 ks_cell_or(ks_cell_digits(2, row->with.r2), unknown),
-                                 ks_cell_or(ks_cell_digits(2, q2), unknown),
-                                 ks_cell_or(ks_cell_digits(2, row->partial), unknown),
-                                 ks_cell_or(ks_cell_p(row->p), unknown),
-                                 ks_cell_or(ks_cell_p(row->p_family), unknown),
-                                 ks_cell_text(isnan(q2)        ? ""
-                                              : q2 > alone->q2 ? "more"
-                                                               : "less")));
+        ks_document_cells(d, name_of(row->statistic), ks_cell_text(row->analysis),
+                          ks_cell_or(ks_cell_digits(2, row->with.r2), unknown),
+                          ks_cell_or(ks_cell_digits(2, q2), unknown),
+                          ks_cell_or(ks_cell_digits(2, row->partial), unknown),
+                          ks_cell_or(ks_cell_p(row->p), unknown),
+                          ks_cell_or(ks_cell_p(row->p_family), unknown),
+                          ks_cell_text(isnan(q2)        ? ""
+                                       : q2 > alone->q2 ? "more"
+                                                        : "less"));
     }
 }
 

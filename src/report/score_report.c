@@ -50,12 +50,10 @@ ks_status ks_scores_print(const struct ks_score_summary *s, FILE *out)
     for (size_t i = 0; i < s->n; i++) {
         const struct ks_score_line *line = &s->line[i];
 
-        ks_document_row(&d, KS_BLOCK_ROW,
-                        KS_CELLS(ks_cell_name(line->system), ks_cell_text(line->suite),
-                                 ks_cell_count(line->tasks), ks_cell_count(line->runs),
-                                 ks_cell_digits(10, last_step(line)),
-                                 estimate_cell(ks_score_line_last(line)),
-                                 estimate_cell(&line->area)));
+        ks_document_cells(&d, ks_cell_name(line->system), ks_cell_text(line->suite),
+                          ks_cell_count(line->tasks), ks_cell_count(line->runs),
+                          ks_cell_digits(10, last_step(line)),
+                          estimate_cell(ks_score_line_last(line)), estimate_cell(&line->area));
     }
     return ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
 }

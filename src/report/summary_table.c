@@ -318,8 +318,7 @@ static void add_row(const struct ks_study *s, const struct ks_row *row, struct k
     const struct ks_study_architecture *a = &s->architecture[row->architecture];
     const bool elsewhere = a->elsewhere && ks_study_trains(s);
 
-    ks_document_row(d, KS_BLOCK_ROW,
-                    KS_CELLS(ks_cell_note(ks_cell_name(a->name), elsewhere ? "elsewhere" : NULL)));
+    ks_document_cells(d, ks_cell_note(ks_cell_name(a->name), elsewhere ? "elsewhere" : NULL));
     for (size_t c = 0; c < PRINTED; c++) {
         const size_t i = printed[c].index;
         char text[32];

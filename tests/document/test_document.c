@@ -63,11 +63,10 @@ static void fill(struct ks_document *d)
     ks_document_line(d, "width", "%d columns", 3);
     ks_document_table(
         d, "", KS_CELLS(ks_cell_name("name"), ks_cell_note(ks_cell_heading("value"), "at least")));
-    ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(ks_cell_name(name)));
+    ks_document_cells(d, ks_cell_name(name));
     ks_document_cell(d, ks_cell_at_least(2, 1.29));
     name[1] = 'b'; /* the document has a copy */
-    ks_document_row(d, KS_BLOCK_SHADED,
-                    KS_CELLS(ks_cell_link(ks_cell_name("c"), "c.html"), ks_cell_p(NAN)));
+    ks_document_cells(d, ks_cell_link(ks_cell_name("c"), "c.html"), ks_cell_p(NAN));
     ks_document_add(d, KS_BLOCK_ITEM, "one two three");
     ks_document_add(d, KS_BLOCK_ITEM, "four");
 }
@@ -81,7 +80,7 @@ TEST(test_terminal)
                                              "  width                3 columns\n"
                                              "  name     value (at least)\n"
                                              "  <a>\\x1b               1.2\n"
-                                             " (c                       -)\n"
+                                             "  c                       -\n"
                                              "  - one two\n"
                                              "    three\n"
                                              "  - four\n");
@@ -114,7 +113,7 @@ TEST(test_html)
         "<div class=\"scroll\" tabindex=\"0\">\n<table>\n<thead>\n"
         "<tr><th>name</th><th>value<span class=\"kind\">at least</span></th></tr>\n</thead>\n"
         "<tbody>\n<tr><td class=\"name\">&lt;a&gt;&#xFFFD;</td><td data-value=\"1.29\">1.2</td>"
-        "</tr>\n<tr class=\"other\"><td class=\"name\"><a href=\"c.html\">c</a></td>"
+        "</tr>\n<tr><td class=\"name\"><a href=\"c.html\">c</a></td>"
         "<td class=\"none\">-</td></tr>\n</tbody>\n</table>\n</div>\n"
         "<ul>\n<li>one two three</li>\n<li>four</li>\n</ul>\n</section>\n");
     ks_document_clear(&d);
@@ -126,9 +125,8 @@ TEST(test_filters_and_lines)
     struct ks_document d = {.n = 0};
 
     ks_document_table(&d, "t", KS_CELLS(ks_cell_note(ks_cell_heading("x"), "a\nb")));
-    ks_document_row(&d, KS_BLOCK_ROW,
-                    KS_CELLS(ks_cell_note(ks_cell_count(1), "c\n<d>"),
-                             ks_cell_filter("loss", "\"ce\""), ks_cell_filter("wn", "1")));
+    ks_document_cells(&d, ks_cell_note(ks_cell_count(1), "c\n<d>"),
+                      ks_cell_filter("loss", "\"ce\""), ks_cell_filter("wn", "1"));
     assert_string_equal(
         as_html(&d),
         "<div class=\"scroll\" tabindex=\"0\">\n<table class=\"sortable\" id=\"t\">\n<thead>\n"
@@ -137,7 +135,7 @@ TEST(test_filters_and_lines)
         "<small>c</small><small>&lt;d&gt;</small></td></tr>\n</tbody>\n</table>\n</div>\n");
     ks_document_clear(&d);
     ks_document_table(&d, "t", KS_CELLS(ks_cell_text("x")));
-    ks_document_row(&d, KS_BLOCK_ROW, KS_CELLS(ks_cell_text("one"), ks_cell_filter("wn", "1")));
+    ks_document_cells(&d, ks_cell_text("one"), ks_cell_filter("wn", "1"));
     assert_string_equal(on_terminal(&d, 80), "  x\n  one\n");
     ks_document_clear(&d);
 }
