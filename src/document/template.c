@@ -11,7 +11,7 @@ struct reading {
     const struct ks_template_section *sections;
     void *data;
     FILE *out;
-    bool inside, skipping; /* within an `if`; within one whose section is absent */
+    bool inside, skipping; /* within an `if`; within one whose section is empty */
 };
 
 static size_t line_of(const struct reading *t, const char *at)
@@ -45,16 +45,24 @@ static ks_status include(const struct reading *t, const char *name)
     return KS_OK;
 }
 
+/* Adds the blocks of a section to an empty document. */
+static ks_status fill(const struct reading *t, const struct ks_template_section *section,
+                      const char *argument, struct ks_document *document)
+{
+    if (section->add)
+        section->add(t->data, document);
+    if (section->add_named)
+        section->add_named(t->data, argument, document);
+    return document->status;
+}
+
 static ks_status print_section(const struct reading *t, const struct ks_template_section *section,
                                const char *argument)
 {
     KS_CLEARED_BY(ks_document_clear) struct ks_document document = {.n = 0};
     char id[64];
 
-    if (section->add)
-        section->add(t->data, &document);
-    if (section->add_named)
-        section->add_named(t->data, argument, &document);
+    KS_TRY(fill(t, section, argument, &document));
     for (size_t i = 0; i < section->n; i++) {
         snprintf(id, sizeof id, "%s-%zu", section->name, i + 1);
         KS_TRY(ks_document_html(&section->documents[i], id, t->out));
@@ -65,6 +73,7 @@ static ks_status print_section(const struct reading *t, const struct ks_template
 /* One mark; `word` is its first word, which `argument` follows. */
 static ks_status apply(struct reading *t, const char *at, const char *word, const char *argument)
 {
+    KS_CLEARED_BY(ks_document_clear) struct ks_document condition = {.n = 0};
     const struct ks_template_section *section;
 
     if (strcmp(word, "if") == 0) {
@@ -72,8 +81,9 @@ static ks_status apply(struct reading *t, const char *at, const char *word, cons
             return ks_fail(KS_FORMAT, "%s:%zu: 'if %s' within another 'if'", t->path,
                            line_of(t, at), argument);
         KS_TRY(find_section(t, at, argument, &section));
+        KS_TRY(fill(t, section, "", &condition));
         t->inside = true;
-        t->skipping = section->present && !section->present(t->data);
+        t->skipping = condition.n == 0;
         return KS_OK;
     }
     if (strcmp(word, "end") == 0) {

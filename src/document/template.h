@@ -3,7 +3,7 @@
  *   {{NAME}} or {{NAME ARGUMENT}}   is replaced by the document of the section of that name
  *   {{include FILE}}                is replaced by the text of that file, as it is; the file is in
  *                                   the folder of the template
- *   {{if NAME}} ... {{end}}         is kept if the section NAME is present; cannot be nested */
+ *   {{if NAME}} ... {{end}}         is kept if the section NAME has blocks; cannot be nested */
 #ifndef KS_DOCUMENT_TEMPLATE_H
 #define KS_DOCUMENT_TEMPLATE_H
 
@@ -18,7 +18,6 @@
 struct ks_template_section {
     const char *name;
     void (*add)(void *data, struct ks_document *document);
-    bool (*present)(const void *data); /* NULL: always */
     /* `argument`: the text after the name, "" if there is none. */
     void (*add_named)(void *data, const char *argument, struct ks_document *document);
     size_t n;

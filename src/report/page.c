@@ -126,11 +126,6 @@ static void add_text(void *data, struct ks_document *d)
     ks_document_add(d, KS_BLOCK_WORDS, "%s", study_of(data)->text);
 }
 
-static bool has_warnings(const void *data)
-{
-    return ((const struct ks_page *)data)->results->warnings.n > 0;
-}
-
 static void add_warnings(void *data, struct ks_document *d)
 {
     const struct ks_results *r = ((const struct ks_page *)data)->results;
@@ -168,31 +163,6 @@ static void add_targets(void *data, struct ks_document *d)
 
 /* --- the page --- */
 
-static const struct ks_summary_table *table_of(const void *data)
-{
-    return ((const struct ks_page *)data)->table;
-}
-
-static bool has_verdicts(const void *data)
-{
-    return table_of(data)->claims && table_of(data)->claims->n > 0;
-}
-
-static bool has_theorems(const void *data)
-{
-    return table_of(data)->theorems.n > 0;
-}
-
-static bool has_prediction(const void *data)
-{
-    return table_of(data)->prediction.n > 0;
-}
-
-static bool has_correlations(const void *data)
-{
-    return table_of(data)->correlations.n > 0;
-}
-
 static const struct ks_template_section sections[] = {
     {"title", .add = add_title},
     {"folder", .add = add_folder},
@@ -201,17 +171,17 @@ static const struct ks_template_section sections[] = {
     {"extent", .add = ks_page_extent},
     {"headline", .add = ks_page_headline},
     {"evidence", .add = ks_page_evidence},
-    {"warnings", .add = add_warnings, .present = has_warnings},
-    {"verdicts", .add = ks_page_verdicts, .present = has_verdicts},
-    {"theorems", .add = ks_page_theorems, .present = has_theorems},
+    {"warnings", .add = add_warnings},
+    {"verdicts", .add = ks_page_verdicts},
+    {"theorems", .add = ks_page_theorems},
     {"architectures", .add = ks_page_architectures},
     {"targets", .add = add_targets},
     {"analyses", .add = ks_page_analyses},
     {"plot", .add_named = ks_page_plot},
     {"other_plots", .add = add_other_plots},
-    {"correlations", .add = ks_page_correlations, .present = has_correlations},
-    {"prediction", .add = ks_page_prediction, .present = has_prediction},
-    {"statements", .add = ks_page_statements, .present = ks_page_has_statements},
+    {"correlations", .add = ks_page_correlations},
+    {"prediction", .add = ks_page_prediction},
+    {"statements", .add = ks_page_statements},
     {"settings", .add = ks_page_settings},
     {"versions", .add = ks_page_versions},
     {"files", .add = add_files},

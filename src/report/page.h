@@ -40,9 +40,7 @@ void ks_page_plot(void *data, const char *name, struct ks_document *document);
 void ks_page_correlations(void *data, struct ks_document *document);
 /* What a statistic adds to the factors of the twelve architectures. */
 void ks_page_prediction(void *data, struct ks_document *document);
-/* What the analyzer states about the last checkpoint of each architecture's first run, and whether
- * it states anything. */
-bool ks_page_has_statements(const void *data);
+/* What the analyzer states about the last checkpoint of each architecture's first run. */
 void ks_page_statements(void *data, struct ks_document *document);
 /* Settings of training and analyses; versions and machines of all runs and spectra. */
 void ks_page_settings(void *data, struct ks_document *document);

@@ -127,7 +127,7 @@ void ks_page_verdicts(void *data, struct ks_document *d)
 {
     const struct ks_claims *claims = ((const struct ks_page *)data)->table->claims;
 
-    for (size_t i = 0; i < claims->n; i++) {
+    for (size_t i = 0; claims && i < claims->n; i++) {
         const struct ks_paper_claim *claim = claims->row[i].claim,
                                     *before = i > 0 ? claims->row[i - 1].claim : NULL;
 
@@ -192,6 +192,8 @@ void ks_page_theorems(void *data, struct ks_document *d)
 {
     const struct ks_page *page = data;
 
+    if (page->table->theorems.n == 0)
+        return;
     ks_document_table(d, "table-theorems", KS_CELLS(ks_cell_name("architecture")));
     for (size_t c = 0; c < COLUMNS; c++)
         ks_document_cell(d, ks_cell_note(ks_cell_heading(columns[c].title), columns[c].kind));

@@ -17,6 +17,8 @@ void ks_page_correlations(void *data, struct ks_document *d)
     const struct ks_page *page = data;
     const struct ks_correlations *found = &page->table->correlations;
 
+    if (found->n == 0)
+        return;
     ks_document_table(d, "table-correlations",
                       KS_CELLS(ks_cell_name("statistic"), ks_cell_text("analysis"),
                                ks_cell_heading("Spearman's correlation"),
@@ -45,6 +47,8 @@ void ks_page_prediction(void *data, struct ks_document *d)
     const struct ks_cell none = ks_cell_or(ks_cell_p(NAN), "");
     static const char unknown[] = "not resolved";
 
+    if (found->n == 0)
+        return;
     ks_document_table(d, "table-prediction",
                       KS_CELLS(ks_cell_name("statistic"), ks_cell_text("analysis"),
                                ks_cell_heading("explained"), ks_cell_heading("of the one left out"),
@@ -84,16 +88,6 @@ static const char *find_statement(const struct ks_page *page, size_t row)
         return NULL;
     s = ks_results_spectrum(r, run[0], 0, k);
     return s ? ks_attribute_text(&s->attributes, "claim") : NULL;
-}
-
-bool ks_page_has_statements(const void *data)
-{
-    const struct ks_page *page = data;
-
-    for (size_t i = 0; i < page->table->n_rows; i++)
-        if (find_statement(page, i))
-            return true;
-    return false;
 }
 
 void ks_page_statements(void *data, struct ks_document *d)

@@ -32,16 +32,17 @@ static void add_words(void *data, struct ks_document *document)
     ks_document_add(document, KS_BLOCK_SECTION, "%s", (const char *)data);
 }
 
-static bool never(const void *data)
+/* Nothing without an argument, as for a condition. */
+static void add_argument(void *data, const char *argument, struct ks_document *d)
 {
-    (void)data;
-    return false;
+    if (*argument)
+        add_failure(data, argument, d);
 }
 
 static struct ks_document both[2];
 
 static const struct ks_template_section sections[] = {
-    {"word", .add_named = add_word},       {"absent", .present = never, .add_named = add_failure},
+    {"word", .add_named = add_word},       {"absent", .add_named = add_argument},
     {"failure", .add_named = add_failure}, {"document", .add = add_words},
     {"both", .n = 2, .documents = both},   {.name = NULL},
 };
@@ -62,7 +63,7 @@ TEST_IN_FOLDER(test_template)
 {
     assert_ok(fill("a {{word}} b {{word two words}}\n{ {c} }"));
     assert_string_equal(printed, "a data| b data|two words\n{ {c} }");
-    assert_ok(fill("a{{if absent}} b {{absent}} c{{end}} d{{if word}} e {{word}}{{end}}"));
+    assert_ok(fill("a{{if absent}} b {{absent now}} c{{end}} d{{if word}} e {{word}}{{end}}"));
     assert_string_equal(printed, "a d e data|");
     assert_ok(fill("a{{document}}"));
     assert_string_equal(printed, "a<section id=\"document-1\">\n<h2>data</h2>\n</section>\n");
