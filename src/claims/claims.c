@@ -288,36 +288,9 @@ void ks_claims_starts(const struct ks_claim_row *row, char text[KS_CLAIM_STARTS_
                  s->effect_least, s->effect_most);
 }
 
-/* --- claims.csv --- */
-
 void ks_claims_plot(const struct ks_paper_claim *claim, char text[KS_CLAIM_REASON])
 {
     snprintf(text, KS_CLAIM_REASON, "Figure %zu and %s", claim->figure, ks_paper_claim_plot(claim));
-}
-
-void ks_claims_fill(const struct ks_claims *claims, struct ks_table *out)
-{
-    for (size_t i = 0; i < claims->n; i++) {
-        const struct ks_claim_row *row = &claims->row[i];
-        const struct ks_finding *f = &row->found;
-        const bool starts = row->starts.n > 0;
-        char plot[KS_CLAIM_REASON], reason[KS_CLAIM_REASON], words[KS_CLAIM_STARTS_TEXT];
-
-        ks_claims_plot(row->claim, plot);
-        ks_claims_reason(claims, row, reason);
-        ks_claims_starts(row, words);
-        ks_table_cells(
-            out, KS_TEXT(row->claim->name), KS_TEXT(ks_claim_statistic_names[row->statistic]),
-            KS_COUNT(f->seeds), KS_COUNT(f->units), KS_NUMBER(f->effect_low),
-            KS_NUMBER(f->effect_high), KS_NUMBER(f->theta), KS_NUMBER(f->p), KS_NUMBER(row->p_holm),
-            KS_TEXT(ks_verdict_names[row->verdict]), KS_TEXT(plot), KS_NUMBER(f->within),
-            KS_TEXT(ks_claims_survival(claims, row->claim)),
-            KS_TEXT(row->statistic == KS_CLAIM_REVISED ? ks_claim_revised_date
-                                                       : ks_claim_family_dates[row->claim->family]),
-            KS_TEXT(*reason ? reason : "-"), KS_COUNT(row->starts.n), KS_TEXT(starts ? words : "-"),
-            KS_NUMBER(starts ? row->starts.effect_least : NAN),
-            KS_NUMBER(starts ? row->starts.effect_most : NAN));
-    }
 }
 
 /* --- standard output --- */

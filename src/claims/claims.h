@@ -9,7 +9,6 @@
 #include "claims/claim_findings.h"
 #include "claims/paper_claims.h"
 #include "core/error.h"
-#include "io/table.h"
 #include "results/results.h"
 
 enum ks_verdict {
@@ -84,8 +83,6 @@ void ks_claims_reason(const struct ks_claims *claims, const struct ks_claim_row 
 /* "Figure 3 and spectra": where to see it, in the paper and in our plots. */
 void ks_claims_plot(const struct ks_paper_claim *claim, char text[KS_CLAIM_REASON]);
 
-/* Adds the rows of claims.csv, one per claim and statistic. */
-void ks_claims_fill(const struct ks_claims *claims, struct ks_table *out);
 /* Prints a line per claim: the words by the three statistics and whether it survives; then what the
  * study lacks. */
 void ks_claims_print(const struct ks_claims *claims, FILE *out);
@@ -133,9 +130,6 @@ double ks_theorems_largest(const struct ks_theorems *theorems, size_t architectu
                            enum ks_theorem_number number);
 enum { KS_ALL_ARCHITECTURES = KS_STUDY_ARCHITECTURES };
 
-/* Adds the rows of theorems.csv. */
-void ks_theorems_fill(const struct ks_study *study, const struct ks_theorems *theorems,
-                      struct ks_table *out);
 /* Prints the largest numbers, a line for each proposition or theorem, one on whether |theta_h| is
  * fixed as Theorem 1 assumes, one on the weight decay if the study analyzes residuals, and what
  * exceeds a bound that is proved, which is an error of the measurement. Prints nothing without

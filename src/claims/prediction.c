@@ -322,18 +322,3 @@ ks_status ks_prediction_find(const struct ks_results *r, struct ks_prediction *o
     add_rows(r, &f, out);
     return KS_OK;
 }
-
-void ks_prediction_fill(const struct ks_prediction *found, struct ks_table *out)
-{
-    if (found->n > 0)
-        ks_table_cells(out, KS_TEXT("factors"), KS_TEXT("-"), KS_NUMBER(found->factors.r2),
-                       KS_NUMBER(found->factors.q2), KS_NUMBER(NAN), KS_NUMBER(NAN),
-                       KS_NUMBER(NAN));
-    for (size_t k = 0; k < found->n; k++) {
-        const struct ks_prediction_row *row = &found->row[k];
-
-        ks_table_cells(out, KS_TEXT(ks_statistic_column_name(row->statistic)),
-                       KS_TEXT(row->analysis), KS_NUMBER(row->with.r2), KS_NUMBER(row->with.q2),
-                       KS_NUMBER(row->partial), KS_NUMBER(row->p), KS_NUMBER(row->p_family));
-    }
-}

@@ -4,7 +4,6 @@
 #define KS_CLAIMS_PREDICTION_H
 
 #include "core/error.h"
-#include "io/table.h"
 #include "results/results.h"
 #include "statistics/catalogue.h"
 
@@ -47,7 +46,5 @@ struct ks_prediction {
  * 1993). A statistic that not every pooled spectrum of the twelve has gets no numbers. KS_MEMORY.
  */
 ks_status ks_prediction_find(const struct ks_results *results, struct ks_prediction *prediction);
-/* Adds the rows of prediction.csv: "factors", then each statistic. */
-void ks_prediction_fill(const struct ks_prediction *prediction, struct ks_table *out);
 
 #endif

@@ -117,20 +117,6 @@ double ks_theorems_largest(const struct ks_theorems *t, size_t architecture,
     return largest;
 }
 
-void ks_theorems_fill(const struct ks_study *study, const struct ks_theorems *t,
-                      struct ks_table *out)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        const struct ks_theorem_row *row = &t->row[i];
-
-        ks_table_cells(out, KS_TEXT(study->architecture[row->architecture].name),
-                       KS_COUNT(study->seed[row->seed]),
-                       KS_COUNT(study->checkpoint[row->checkpoint]));
-        for (size_t k = 0; k < KS_THEOREM_NUMBERS; k++)
-            ks_table_cells(out, KS_NUMBER(row->value[k]));
-    }
-}
-
 /* --- standard output --- */
 
 /* The number of checkpoints that have a number above `least`. */

@@ -125,9 +125,9 @@ static void start_family(const struct ks_claims *claims, enum ks_claim_family fa
 /* Claims are in the order of their families. */
 void ks_page_verdicts(void *data, struct ks_document *d)
 {
-    const struct ks_claims *claims = ((const struct ks_page *)data)->table->claims;
+    const struct ks_claims *claims = &((const struct ks_page *)data)->table->claims;
 
-    for (size_t i = 0; claims && i < claims->n; i++) {
+    for (size_t i = 0; i < claims->n; i++) {
         const struct ks_paper_claim *claim = claims->row[i].claim,
                                     *before = i > 0 ? claims->row[i - 1].claim : NULL;
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claims/claims.h"
 #include "core/memory.h"
 #include "io/file.h"
 #include "report/page.h"
@@ -35,11 +34,10 @@ static ks_status announce(const struct ks_results *r, const struct ks_summary_ta
 }
 
 static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table,
-                      struct ks_claims *claims, bool quiet)
+                      bool quiet)
 {
     KS_TRY(ks_summary_table(r, resamples, table));
-    KS_TRY(ks_claims_judge(r, resamples, claims));
-    table->claims = claims;
+    KS_TRY(ks_claims_judge(r, resamples, &table->claims));
     KS_TRY(ks_tables_write(r, table, resamples));
     if (table->n_rows == 0)
         return ks_fail(KS_FORMAT,
@@ -49,7 +47,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
     KS_TRY(ks_plots_draw(r, table, quiet));
     KS_TRY(ks_page_write(r, table));
     KS_TRY(announce(r, table));
-    ks_claims_print(claims, stdout);
+    ks_claims_print(&table->claims, stdout);
     ks_theorems_print(r->study, &table->theorems, stdout);
     return fflush(stdout) == 0 && !ferror(stdout)
                ? KS_OK
@@ -74,7 +72,6 @@ ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resample
 {
     KS_CLEARED_BY(ks_summary_clear) struct ks_summary_table table = {0};
     KS_OWNED_BY(ks_results_free) struct ks_results *results = NULL;
-    struct ks_claims claims;
 
     KS_TRY(ks_results_read(dir, study, &results));
     KS_TRY(ks_report_sweep(dir));
@@ -84,5 +81,5 @@ ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resample
         ks_say("warning: %s", results->warnings.text[i]);
     if (!quiet)
         ks_say("drawing the plots of %s", dir);
-    return plot(results, resamples, &table, &claims, quiet);
+    return plot(results, resamples, &table, quiet);
 }

@@ -79,7 +79,7 @@ struct ks_summary_table {
     size_t ranked;      /* rows of the standard analysis whose KAPPA_GEOMETRIC is not NaN */
     double spearman;    /* rank correlation of KAPPA_GEOMETRIC and RETURN over these rows; NaN if
                          * undefined or with fewer than three rows */
-    const struct ks_claims *claims; /* set by the caller; NULL: not judged */
+    struct ks_claims claims; /* set by the caller; none: not judged */
     /* Set by ks_tables_write: */
     struct ks_correlations correlations; /* the rows are owned */
     struct ks_prediction prediction;

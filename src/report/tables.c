@@ -249,28 +249,80 @@ static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_tab
 
 static ks_status fill_correlation(const struct ks_tables *t, struct ks_table *out)
 {
-    ks_correlations_fill(t->r->study, &t->table->correlations, out);
+    for (size_t i = 0; i < t->table->correlations.n; i++) {
+        const struct ks_correlation *row = &t->table->correlations.row[i];
+
+        ks_table_cells(out, KS_TEXT(t->r->study->analysis[row->analysis].name),
+                       KS_TEXT(ks_statistic_column_name(row->statistic)),
+                       KS_TEXT(ks_statistic_is_ratio(row->statistic.id) ? "log" : "linear"),
+                       KS_COUNT(row->n), KS_ESTIMATE(row->spearman), KS_NUMBER(row->p));
+    }
     return KS_OK;
 }
 
 /* --- what the paper says --- */
 
+/* A row per claim and statistic. */
 static ks_status fill_claims(const struct ks_tables *t, struct ks_table *out)
 {
-    if (t->table->claims)
-        ks_claims_fill(t->table->claims, out);
+    const struct ks_claims *claims = &t->table->claims;
+
+    for (size_t i = 0; i < claims->n; i++) {
+        const struct ks_claim_row *row = &claims->row[i];
+        const struct ks_finding *f = &row->found;
+        const bool starts = row->starts.n > 0;
+        char plot[KS_CLAIM_REASON], reason[KS_CLAIM_REASON], words[KS_CLAIM_STARTS_TEXT];
+
+        ks_claims_plot(row->claim, plot);
+        ks_claims_reason(claims, row, reason);
+        ks_claims_starts(row, words);
+        ks_table_cells(
+            out, KS_TEXT(row->claim->name), KS_TEXT(ks_claim_statistic_names[row->statistic]),
+            KS_COUNT(f->seeds), KS_COUNT(f->units), KS_NUMBER(f->effect_low),
+            KS_NUMBER(f->effect_high), KS_NUMBER(f->theta), KS_NUMBER(f->p), KS_NUMBER(row->p_holm),
+            KS_TEXT(ks_verdict_names[row->verdict]), KS_TEXT(plot), KS_NUMBER(f->within),
+            KS_TEXT(ks_claims_survival(claims, row->claim)),
+            KS_TEXT(row->statistic == KS_CLAIM_REVISED ? ks_claim_revised_date
+                                                       : ks_claim_family_dates[row->claim->family]),
+            KS_TEXT(*reason ? reason : "-"), KS_COUNT(row->starts.n), KS_TEXT(starts ? words : "-"),
+            KS_NUMBER(starts ? row->starts.effect_least : NAN),
+            KS_NUMBER(starts ? row->starts.effect_most : NAN));
+    }
     return KS_OK;
 }
 
 static ks_status fill_theorems(const struct ks_tables *t, struct ks_table *out)
 {
-    ks_theorems_fill(t->r->study, &t->table->theorems, out);
+    const struct ks_study *study = t->r->study;
+
+    for (size_t i = 0; i < t->table->theorems.n; i++) {
+        const struct ks_theorem_row *row = &t->table->theorems.row[i];
+
+        ks_table_cells(out, KS_TEXT(study->architecture[row->architecture].name),
+                       KS_COUNT(study->seed[row->seed]),
+                       KS_COUNT(study->checkpoint[row->checkpoint]));
+        for (size_t k = 0; k < KS_THEOREM_NUMBERS; k++)
+            ks_table_cells(out, KS_NUMBER(row->value[k]));
+    }
     return KS_OK;
 }
 
+/* "factors", then each statistic. */
 static ks_status fill_prediction(const struct ks_tables *t, struct ks_table *out)
 {
-    ks_prediction_fill(&t->table->prediction, out);
+    const struct ks_prediction *found = &t->table->prediction;
+
+    if (found->n > 0)
+        ks_table_cells(out, KS_TEXT("factors"), KS_TEXT("-"), KS_NUMBER(found->factors.r2),
+                       KS_NUMBER(found->factors.q2), KS_NUMBER(NAN), KS_NUMBER(NAN),
+                       KS_NUMBER(NAN));
+    for (size_t k = 0; k < found->n; k++) {
+        const struct ks_prediction_row *row = &found->row[k];
+
+        ks_table_cells(out, KS_TEXT(ks_statistic_column_name(row->statistic)),
+                       KS_TEXT(row->analysis), KS_NUMBER(row->with.r2), KS_NUMBER(row->with.q2),
+                       KS_NUMBER(row->partial), KS_NUMBER(row->p), KS_NUMBER(row->p_family));
+    }
     return KS_OK;
 }
 

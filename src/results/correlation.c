@@ -365,19 +365,6 @@ ks_status ks_correlations_find(const struct ks_comparison *c, struct ks_correlat
     return KS_OK;
 }
 
-void ks_correlations_fill(const struct ks_study *study, const struct ks_correlations *found,
-                          struct ks_table *out)
-{
-    for (size_t i = 0; i < found->n; i++) {
-        const struct ks_correlation *row = &found->row[i];
-
-        ks_table_cells(out, KS_TEXT(study->analysis[row->analysis].name),
-                       KS_TEXT(ks_statistic_column_name(row->statistic)),
-                       KS_TEXT(ks_statistic_is_ratio(row->statistic.id) ? "log" : "linear"),
-                       KS_COUNT(row->n), KS_ESTIMATE(row->spearman), KS_NUMBER(row->p));
-    }
-}
-
 /* --- p-values of rank sums, and their adjustment for the number of tests --- */
 
 struct entry {

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "io/table.h"
 #include "results/aggregate.h"
 #include "results/comparison.h"
 #include "statistics/catalogue.h"
@@ -108,8 +107,5 @@ struct ks_correlations {
 /* Appends to *found, which starts as {0}; the caller frees found->row, also after a failure.
  * KS_MEMORY. */
 ks_status ks_correlations_find(const struct ks_comparison *c, struct ks_correlations *found);
-/* Adds the rows of correlation.csv. */
-void ks_correlations_fill(const struct ks_study *study, const struct ks_correlations *found,
-                          struct ks_table *out);
 
 #endif

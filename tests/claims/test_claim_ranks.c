@@ -1,7 +1,6 @@
 /* Verdicts on claims about ranks; the table and the printed words. */
 #include "claimed.h"
 
-#include "report/tables.h"
 #include "results/correlation.h"
 
 /* --- all-three-lowest --- */
@@ -167,27 +166,14 @@ TEST_ONE_SEED(test_constancy_with_one_seed)
 
 /* --- texts --- */
 
-static void print_to(const char *name, void (*print)(const struct ks_claims *, FILE *),
-                     const struct ks_claims *claims)
+static const char *printed(void)
 {
-    FILE *file = fopen(scratch(name), "w");
+    FILE *file = fopen(scratch("said"), "w");
 
     assert_non_null(file);
-    print(claims, file);
+    ks_claims_print(judge(0), file);
     assert_int_equal(fclose(file), 0);
-}
-
-static void print_table(const struct ks_claims *claims, FILE *out)
-{
-    const struct ks_table_file *file = ks_table_files;
-    struct ks_table table = {0};
-
-    while (strcmp(file->name, "claims") != 0)
-        file++;
-    ks_table_columns(&table, file->columns);
-    ks_claims_fill(claims, &table);
-    ks_table_print(&table, out);
-    ks_table_free(&table);
+    return file_text("said");
 }
 
 TEST_THREE_SEEDS(test_table)
@@ -195,8 +181,7 @@ TEST_THREE_SEEDS(test_table)
     const char *text;
 
     put_best_lowest();
-    print_to("claims.csv", print_table, judge(0));
-    text = file_text("claims.csv");
+    text = table_text("claims", &(struct ks_summary_table){.claims = *judge(0)});
     assert_ptr_equal(strstr(text,
                             "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,"
                             "verdict,plot,within,survives,rules,reason,starts,by_start,"
@@ -216,22 +201,19 @@ TEST_THREE_SEEDS(test_printed_words)
     const char *text;
 
     put_best_lowest();
-    print_to("said", ks_claims_print, judge(0));
-    text = file_text("said");
+    text = printed();
     assert_contains(text, "\nall-three-lowest               supported           supported      "
                           "     supported           survives\n");
     assert_null(strstr(text, "fewer"));
     ks_results_free(study_results);
     claimed_new("bn+wn+ce bn+ce ln+ce ln+wn+ce dense+ce dense+wn+ce bn+mse", 2, "");
-    print_to("said", ks_claims_print, judge(0));
-    text = file_text("said");
+    text = printed();
     assert_contains(text, "28 of the paper's 28 claims cannot be judged, because the study "
                           "lacks bn+wn+mse, ln+mse, ln+wn+mse, dense+mse, dense+wn+mse, "
                           "simba-v2.\n");
     ks_results_free(study_results);
     claimed_new("ln+mse ln+ce ln+wn+mse ln+wn+ce bn+mse bn+ce bn+wn+mse bn+wn+ce", 2, "");
-    print_to("said", ks_claims_print, judge(0));
-    text = file_text("said");
+    text = printed();
     assert_contains(text, "lacks dense+ce, dense+mse, dense+wn+ce, dense+wn+mse, simba-v2: "
                           "bn-below-none, bn-steadier-than-none, ce-below-mse, ");
     assert_contains(text, "With fewer than 3 seeds there are directions and no verdicts.");

@@ -2,9 +2,6 @@
  * 2026-11-27, which were written when the results of earlier runs were known. */
 #include "claimed.h"
 
-#include "io/file.h"
-#include "io/table.h"
-
 enum { XQC1 = XQC + 1, XQC2, RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
 
 static int make_starts(void **state)
@@ -154,7 +151,7 @@ TEST_THREE_SEEDS(test_revised_growth)
 /* The cells from `from` on in the row of a claim and statistic. */
 static void check_cells(const char *row, const char *from, const char *expected)
 {
-    const char *text = strstr(file_text("tables/claims.csv"), row), *at;
+    const char *text = strstr(file_text("table"), row), *at;
 
     assert_non_null(text);
     at = strstr(text, from);
@@ -164,17 +161,9 @@ static void check_cells(const char *row, const char *from, const char *expected)
 
 TEST_WITH(test_table_of_starts, make_starts, claimed_end)
 {
-    struct ks_table t = {0};
-
     put_three_starts();
     begin_all("2026-11-27");
-    ks_table_columns(&t, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,"
-                         "verdict,plot,within,survives,rules,reason,starts,by_start,effect_least,"
-                         "effect_most");
-    ks_claims_fill(judge(0), &t);
-    assert_ok(ks_folder_make("%s/tables", scratch_folder));
-    assert_ok(ks_table_write(&t, scratch_folder, "claims"));
-    ks_table_free(&t);
+    table_text("claims", &(struct ks_summary_table){.claims = *judge(0)});
     check_cells("\nall-three-lowest,paper,", "2026-",
                 "2026-11-22,-,3,3 start vectors: 2 supported and 1 not supported; 1 to 2,1,2\n");
     check_cells("\nall-three-lowest,sound,", ",0,-,", ",0,-,-,-\n");

@@ -4,9 +4,6 @@
 
 #include <lapacke.h>
 
-#include "claims/prediction.h"
-#include "io/table.h"
-
 enum { COEFFICIENTS = 6 };
 
 static struct ks_prediction found;
@@ -165,26 +162,16 @@ TEST_WITH(test_missing, make_three, claimed_end)
 }
 
 /* The factors come first; what is not resolved has no numbers. */
-TEST(test_rows_of_the_table)
+TEST_IN_FOLDER(test_rows_of_the_table)
 {
-    static const struct ks_prediction prediction = {
-        {0.5, 0.25},
-        2,
-        {{{KS_STAT_KAPPA, KS_ITSELF}, "xqc", {0.75, 0.625}, -0.5, 0.125, 0.375},
-         {{KS_STAT_KAPPA_Q99, KS_UPPER_END}, "ggn", {NAN, NAN}, NAN, NAN, NAN}}};
-    struct ks_table table = {0};
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    static const struct ks_summary_table results = {
+        .prediction = {{0.5, 0.25},
+                       2,
+                       {{{KS_STAT_KAPPA, KS_ITSELF}, "xqc", {0.75, 0.625}, -0.5, 0.125, 0.375},
+                        {{KS_STAT_KAPPA_Q99, KS_UPPER_END}, "ggn", {NAN, NAN}, NAN, NAN, NAN}}}};
 
-    ks_table_columns(&table, "statistic,analysis,r2,q2,partial,p,p_family");
-    ks_prediction_fill(&prediction, &table);
-    assert_non_null(out);
-    ks_table_print(&table, out);
-    assert_int_equal(fclose(out), 0);
-    assert_string_equal(text, "statistic,analysis,r2,q2,partial,p,p_family\n"
-                              "factors,-,0.5,0.25,-,-,-\nkappa,xqc,0.75,0.625,-0.5,0.125,0.375\n"
-                              "kappa_q99_upper,ggn,-,-,-,-,-\n");
-    free(text);
-    ks_table_free(&table);
+    assert_string_equal(table_text("prediction", &results),
+                        "statistic,analysis,r2,q2,partial,p,p_family\n"
+                        "factors,-,0.5,0.25,-,-,-\nkappa,xqc,0.75,0.625,-0.5,0.125,0.375\n"
+                        "kappa_q99_upper,ggn,-,-,-,-,-\n");
 }

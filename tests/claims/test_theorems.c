@@ -1,9 +1,6 @@
 /* theorems.csv and the lines about it, from statistics made by hand. */
 #include "claimed.h"
 
-#include "claims/claims.h"
-#include "report/tables.h"
-
 enum { EVALUATION = 1, RESIDUAL }; /* analyses */
 
 #define DENSE_CE KS_TWELVE_OF(KS_DENSE, 0, KS_CE)
@@ -73,37 +70,25 @@ static void put_error(struct spot at, double largest)
     put(at, "prediction_error_median", largest / 8);
 }
 
-/* What a function prints of the theorems' numbers. */
-static const char *printed(void (*print)(const struct ks_study *, const struct ks_theorems *,
-                                         FILE *))
+/* What is printed of the theorems' numbers. */
+static const char *printed(void)
 {
     FILE *file = fopen(scratch("printed"), "w");
     struct ks_theorems theorems = {0};
 
     assert_non_null(file);
     assert_ok(ks_theorems_find(study_results, &theorems));
-    print(study_results->study, &theorems, file);
+    ks_theorems_print(study_results->study, &theorems, file);
     free(theorems.row);
     assert_int_equal(fclose(file), 0);
     return file_text("printed");
 }
 
-static void print_table(const struct ks_study *study, const struct ks_theorems *theorems, FILE *out)
-{
-    const struct ks_table_file *file = ks_table_files;
-    struct ks_table table = {0};
-
-    while (strcmp(file->name, "theorems") != 0)
-        file++;
-    ks_table_columns(&table, file->columns);
-    ks_theorems_fill(study, theorems, &table);
-    ks_table_print(&table, out);
-    ks_table_free(&table);
-}
-
 /* Rows only for spectra with the statistics, in the order of runs and checkpoints. */
 TEST_WITH(test_table, make, claimed_end)
 {
+    struct ks_summary_table results = {0};
+
     put_bounds((struct spot){STANDARD, DENSE_CE, 1, 2}, sqrt(2) / 2, sqrt(2) * 3, 10);
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2), sqrt(2), 2);
     put_residual((struct spot){.number = BEST, .time = 5}, -3, 2);
@@ -112,8 +97,9 @@ TEST_WITH(test_table, make, claimed_end)
     put_error((struct spot){STANDARD, LN_MSE, 0, 3}, 24);
     put((struct spot){STANDARD, LN_MSE, 0, 3}, "logit_gradient_largest", NAN);
     put_residual((struct spot){.number = LN_MSE, .time = 3}, -3, 2);
+    assert_ok(ks_theorems_find(study_results, &results.theorems));
     assert_string_equal(
-        printed(print_table),
+        table_text("theorems", &results),
         "architecture,seed,env_step,proposition_1_largest,proposition_1_median,"
         "proposition_2_largest,proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,"
         "theorem_1,hidden_norm,hidden_radial,effective_update,effective_update_bound,"
@@ -121,22 +107,23 @@ TEST_WITH(test_table, make, claimed_end)
         "bn+wn+ce,0,24,-,-,1,0.5,0.5,2,4,0.25,11.3137085,0.0625,0.125,0.5,0.25,3\n"
         "ln+mse,0,16,24,3,-,-,-,-,-,-,-,-,-,-,-,-\n"
         "dense+ce,1,12,-,-,0.5,0.25,0.3,1.2,4,-,-,-,-,-,0.25,-\n");
+    ks_summary_clear(&results);
 }
 
 TEST_WITH(test_lines, make, claimed_end)
 {
     const char *text;
 
-    assert_string_equal(printed(ks_theorems_print), "");
+    assert_string_equal(printed(), "");
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2) / 2, sqrt(2), 2);
     put_bounds((struct spot){STANDARD, BEST, 1, 5}, sqrt(2) / 4, sqrt(2), 4);
-    text = printed(ks_theorems_print);
+    text = printed();
     assert_contains(text, "of 2 checkpoints with cross-entropy the largest ratio is 0.5.");
     assert_contains(text, "the largest ratio is at most 0.5, with L_f");
     assert_null(strstr(text, "error"));
     assert_null(strstr(text, "Theorem 1"));
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2) * 1.01, sqrt(2), 2);
-    assert_contains(printed(ks_theorems_print), "1 checkpoints exceed it: that is an error");
+    assert_contains(printed(), "1 checkpoints exceed it: that is an error");
 }
 
 TEST_WITH(test_squared_error, make, claimed_end)
@@ -145,7 +132,7 @@ TEST_WITH(test_squared_error, make, claimed_end)
 
     put_error((struct spot){STANDARD, LN_MSE, 0, 5}, 16);
     put_error((struct spot){STANDARD, LN_MSE, 1, 5}, 40);
-    text = printed(ks_theorems_print);
+    text = printed();
     assert_contains(text, "of 2 checkpoints with squared error the largest is 40, the largest "
                           "median over rows 5.\n");
     assert_null(strstr(text, "Proposition 2"));
@@ -163,7 +150,7 @@ TEST_WITH(test_hidden_layers, make, claimed_end)
     seed.seed = 1;
     put_bounds(best, 1, 1, 1);
     put_hidden(best, sqrt(2), 4, 8);
-    text = printed(ks_theorems_print);
+    text = printed();
     assert_contains(text, "of 1 checkpoints the largest ratio is at most 0.25. Its f is "
                           "scale-invariant up to an epsilon: the largest cosine of theta_h "
                           "and g_h is 0.062 (exactly: 0).\n");
@@ -172,18 +159,18 @@ TEST_WITH(test_hidden_layers, make, claimed_end)
     put_hidden(later, sqrt(2), 4, 8.000001);
     put_bounds(seed, 1, 1, 1);
     put_hidden(seed, sqrt(2), 4, 100); /* another run */
-    text = printed(ks_theorems_print);
+    text = printed();
     assert_contains(text, "|theta_h| is fixed during the runs of bn+wn+ce (it changes by at "
                           "most 1.3e-05%).\n");
     put_bounds(other, 1, 1, 1);
     put_hidden(other, 1, 1, 5);
     put_bounds((struct spot){STANDARD, DENSE_CE, 0, 7}, 1, 1, 1);
     put_hidden((struct spot){STANDARD, DENSE_CE, 0, 7}, 1, 1, 4);
-    text = printed(ks_theorems_print);
+    text = printed();
     assert_contains(text, "(it changes by at most 1.3e-05%), and changes by up to 25% in those "
                           "of other architectures.\n");
     put_hidden(later, sqrt(2), 4, 9);
-    text = printed(ks_theorems_print);
+    text = printed();
     assert_contains(text, "\n|theta_h| is not fixed: it changes during a run by up to 25%.\n");
 }
 
@@ -197,14 +184,14 @@ TEST_WITH(test_weight_decay, make, claimed_end)
             put_residual((struct spot){.number = BEST, .seed = seed, .time = time}, NAN, NAN);
             put_bounds((struct spot){STANDARD, BEST, seed, time}, 1, 1, 1);
         }
-    assert_null(strstr(printed(ks_theorems_print), "Proposition 4"));
+    assert_null(strstr(printed(), "Proposition 4"));
     put_residual((struct spot){.number = BEST, .time = 5}, -0.1, 0.12);
-    assert_contains(printed(ks_theorems_print), "rule that out at none of 1 checkpoints;");
+    assert_contains(printed(), "rule that out at none of 1 checkpoints;");
     put_residual((struct spot){.number = BEST, .time = 6}, -0.25, 0.12);
     put_residual((struct spot){.number = BEST, .time = 7}, -0.1, 5);
-    text = printed(ks_theorems_print);
+    text = printed();
     assert_contains(text, "At 2 of 3 checkpoints mu^2 is not that large: there it is at "
                           "most 0.25, and 2 lambda_m^f is at least 0.25,");
     put_residual((struct spot){.number = BEST, .time = 6}, -0.25367, 0.12);
-    assert_contains(printed(ks_theorems_print), "is at least 0.253,");
+    assert_contains(printed(), "is at least 0.253,");
 }

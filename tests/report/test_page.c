@@ -284,7 +284,7 @@ static struct ks_claim_row *add_claim(const char *name, enum ks_claim_statistic 
 
 static void put_claims(struct ks_summary_table *summary)
 {
-    summary->claims = &claims;
+    summary->claims = claims;
 }
 
 static void start_claims(void)

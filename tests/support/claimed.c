@@ -201,6 +201,24 @@ const struct ks_claim_row *row_of(const struct ks_claims *claims, const char *na
     return row;
 }
 
+const char *table_text(const char *name, const struct ks_summary_table *results)
+{
+    const struct ks_tables tables = {.r = study_results, .table = results};
+    const struct ks_table_file *file = ks_table_files;
+    FILE *out = fopen(scratch("table"), "w");
+    struct ks_table table = {0};
+
+    assert_non_null(out);
+    while (strcmp(file->name, name) != 0)
+        file++;
+    ks_table_columns(&table, file->columns);
+    assert_ok(file->all(&tables, &table));
+    ks_table_print(&table, out);
+    ks_table_free(&table);
+    assert_int_equal(fclose(out), 0);
+    return file_text("table");
+}
+
 void put_levels(enum ks_claim_factor factor, size_t level, double decades)
 {
     for (size_t k = 0; k < KS_TWELVE; k++)

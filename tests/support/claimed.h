@@ -7,6 +7,7 @@
 
 #include "claims/claims.h"
 #include "core/memory.h"
+#include "report/tables.h"
 
 enum {
     TIMES = 12,
@@ -72,6 +73,9 @@ const struct ks_claims *judge(size_t resamples);
 const struct ks_paper_claim *claim_named(const char *name);
 const struct ks_claim_row *row_of(const struct ks_claims *claims, const char *name,
                                   enum ks_claim_statistic statistic);
+
+/* What a table of the study's report has of these results: claims, prediction or theorems. */
+const char *table_text(const char *name, const struct ks_summary_table *results);
 
 /* All runs whose architecture has this level of the factor. */
 void put_levels(enum ks_claim_factor factor, size_t level, double decades);
