@@ -233,7 +233,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     const struct ks_result *run[KS_STUDY_SEEDS];
     KS_CLEARED_BY(ks_pool_free) struct ks_pool arrays = {.n = 0};
     struct pool pool = {.arrays = &arrays};
-    struct ks_bootstrap bootstrap = {resamples, 0, KS_BOOTSTRAP_LEVEL, 1, &pool.runs};
+    struct ks_bootstrap bootstrap = {resamples, 0, 1, &pool.runs};
     struct ks_estimator estimator = {KS_COLUMNS, 0, &pool, evaluate};
 
     row->runs = ks_results_runs(r, row->architecture, run);

@@ -109,7 +109,7 @@ static bool has_interval(const struct ks_bootstrap *bootstrap)
 static void set_interval(const struct ks_bootstrap *bootstrap, double *value,
                          struct ks_estimate *estimate)
 {
-    double tail = 0.5 * (1 - bootstrap->level);
+    double tail = 0.5 * (1 - KS_BOOTSTRAP_LEVEL);
 
     for (size_t b = 0; b < bootstrap->resamples; b++)
         if (isnan(value[b]))
@@ -269,8 +269,7 @@ static void evaluate_curve(const void *data, const size_t *index, double *work, 
 ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_t seed,
                        struct ks_estimate *curve, struct ks_estimate *area)
 {
-    struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, scores->strata,
-                                     scores->runs};
+    struct ks_bootstrap bootstrap = {resamples, seed, scores->strata, scores->runs};
     KS_CLEARED_BY(curve_clear) struct curve data = {0};
     struct ks_estimator estimator = {scores->steps + 1, ks_bootstrap_runs(&bootstrap), &data,
                                      evaluate_curve};

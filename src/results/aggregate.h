@@ -36,13 +36,12 @@ size_t ks_splitmix_index(uint64_t seed, uint64_t k, size_t n);
 struct ks_bootstrap {
     size_t resamples; /* 0: no intervals */
     uint64_t seed;
-    double level; /* coverage of the interval */
     size_t strata;
     const size_t *runs; /* [strata] runs of each */
 };
 
 #define KS_BOOTSTRAP_RESAMPLES 50000
-#define KS_BOOTSTRAP_LEVEL     0.90
+#define KS_BOOTSTRAP_LEVEL     0.90 /* the coverage of its intervals */
 
 /* A function of a resample: from the runs that were drawn to `outputs` numbers. */
 struct ks_estimator {

@@ -61,7 +61,7 @@ ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, s
                          uint64_t seed, struct ks_estimate *probability)
 {
     struct pair pair = {x, y, 0};
-    struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, 2 * x->tasks, NULL};
+    struct ks_bootstrap bootstrap = {resamples, seed, 2 * x->tasks, NULL};
     const struct ks_estimator statistic = {1, 0, &pair, evaluate_pair};
     KS_OWNED size_t *runs = NULL;
     size_t n_y;
@@ -96,8 +96,7 @@ static void evaluate_profile(const void *data, const size_t *index, double *work
 
 ks_status ks_profile(const struct ks_profile *p, struct ks_estimate *fraction)
 {
-    const struct ks_bootstrap bootstrap = {p->resamples, p->seed, KS_BOOTSTRAP_LEVEL,
-                                           p->scores.tasks, p->scores.runs};
+    const struct ks_bootstrap bootstrap = {p->resamples, p->seed, p->scores.tasks, p->scores.runs};
     const struct ks_estimator statistic = {p->n, 0, p, evaluate_profile};
     size_t n;
 

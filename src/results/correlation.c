@@ -66,21 +66,21 @@ ks_status ks_spearman(size_t n, const double *x, const double *y, double *correl
 
 /* --- points and the interval of their correlation --- */
 
-/* The points of a resample of the runs. work [widest()]: scratch for the values of one
- * architecture. */
+/* The points of a resample of the runs; index NULL: of the runs themselves. work [widest()]:
+ * scratch for the values of one architecture. */
 static void find_points(const struct ks_points *p, const size_t *index, double *work, double *x,
                         double *y)
 {
-    for (size_t m = 0; m < p->architectures; m++) {
-        size_t n = p->runs[m];
+    for (size_t m = 0, first = 0; m < p->architectures; first += p->runs[m++]) {
+        const size_t n = p->runs[m];
 
         for (size_t i = 0; i < n; i++)
-            memcpy(work + i * p->width, p->x + index[i] * p->width, p->width * sizeof *work);
+            memcpy(work + i * p->width, p->x + (index ? index[first + i] : first + i) * p->width,
+                   p->width * sizeof *work);
         x[m] = ks_iqm_drop(n * p->width, work);
         for (size_t i = 0; i < n; i++)
-            work[i] = p->y[index[i]];
+            work[i] = p->y[index ? index[first + i] : first + i];
         y[m] = ks_iqm_drop(n, work);
-        index += n;
     }
 }
 
@@ -126,8 +126,7 @@ static size_t widest(const struct ks_points *p)
 ks_status ks_spearman_points(const struct ks_points *p, size_t resamples, uint64_t seed,
                              struct ks_estimate *correlation)
 {
-    const struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, p->architectures,
-                                           p->runs};
+    const struct ks_bootstrap bootstrap = {resamples, seed, p->architectures, p->runs};
     const struct ks_estimator statistic = {1, 4 * p->architectures + widest(p), p, evaluate_points};
 
     return ks_bootstrap_run(&bootstrap, &statistic, correlation);
@@ -136,16 +135,9 @@ ks_status ks_spearman_points(const struct ks_points *p, size_t resamples, uint64
 ks_status ks_points_find(const struct ks_points *p, double *x, double *y)
 {
     KS_OWNED double *work = NULL;
-    KS_OWNED size_t *index = NULL;
-    size_t n = 0;
 
-    for (size_t m = 0; m < p->architectures; m++)
-        n += p->runs[m];
-    KS_TRY(ks_alloc(n, sizeof *index, &index));
     KS_TRY(ks_alloc(widest(p), sizeof *work, &work));
-    for (size_t i = 0; i < n; i++)
-        index[i] = i;
-    find_points(p, index, work, x, y);
+    find_points(p, NULL, work, x, y);
     return KS_OK;
 }
 
@@ -180,18 +172,17 @@ static size_t factorial(size_t n)
     return n < 2 ? 1 : n * factorial(n - 1);
 }
 
-ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, uint64_t seed,
-                           struct ks_p_value *p)
+ks_status ks_spearman_test(size_t n, const double *x, const double *y, double *p)
 {
-    const size_t n = pairs->n;
-    bool exact = n <= KS_EXACT_PERMUTED;
-    size_t trials = exact ? factorial(n) : permutations, hits = 0;
+    const bool exact = n <= KS_EXACT_PERMUTED;
+    const size_t trials = exact ? factorial(n) : KS_PERMUTATIONS;
     KS_OWNED double *rank = NULL;
+    size_t hits = 0;
     double least;
 
-    *p = (struct ks_p_value){NAN, 0, exact};
+    *p = NAN;
     KS_TRY(ks_alloc(3 * n, sizeof *rank, &rank));
-    if (n < LEAST_POINTS || !set_ranks(n, pairs->x, rank) || !set_ranks(n, pairs->y, rank + n))
+    if (n < LEAST_POINTS || !set_ranks(n, x, rank) || !set_ranks(n, y, rank + n))
         return KS_OK;
     least = fabs(dot(n, rank, rank + n)) - TIE;
     for (size_t b = 0; b < trials; b++) {
@@ -199,11 +190,10 @@ ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, ui
         if (exact)
             permute_by_number(n, b, rank + 2 * n);
         else
-            ks_permute_at_random(n, seed, (uint64_t)b * (n - 1), rank + 2 * n);
+            ks_permute_at_random(n, 0, (uint64_t)b * (n - 1), rank + 2 * n);
         hits += fabs(dot(n, rank, rank + 2 * n)) >= least;
     }
-    p->trials = trials;
-    p->p = (double)(hits + !exact) / (double)(trials + !exact);
+    *p = (double)(hits + !exact) / (double)(trials + !exact);
     return KS_OK;
 }
 
@@ -238,7 +228,7 @@ static size_t count_flips(size_t n, const double *d, double least)
     return hits;
 }
 
-struct ks_p_value ks_sign_flip_test(size_t n, const double *d, size_t flips, uint64_t seed)
+double ks_sign_flip_test(size_t n, const double *d)
 {
     double least = 0, size = 0;
     size_t hits = 0;
@@ -248,21 +238,18 @@ struct ks_p_value ks_sign_flip_test(size_t n, const double *d, size_t flips, uin
         size += fabs(d[i]);
     }
     if (n == 0 || !isfinite(size))
-        return (struct ks_p_value){NAN, 0, n <= KS_EXACT_FLIPPED};
+        return NAN;
     least -= TIE * size;
-    if (n <= KS_EXACT_FLIPPED) {
-        const size_t trials = (size_t)1 << n;
-
-        return (struct ks_p_value){(double)count_flips(n, d, least) / (double)trials, trials, true};
-    }
-    for (size_t b = 0; b < flips; b++) {
+    if (n <= KS_EXACT_FLIPPED)
+        return (double)count_flips(n, d, least) / (double)((size_t)1 << n);
+    for (size_t b = 0; b < KS_PERMUTATIONS; b++) {
         double sum = 0;
 
         for (size_t i = 0; i < n; i++)
-            sum += ks_splitmix(seed, (uint64_t)b * n + i) & 1 ? -d[i] : d[i];
+            sum += ks_splitmix(0, (uint64_t)b * n + i) & 1 ? -d[i] : d[i];
         hits += sum >= least;
     }
-    return (struct ks_p_value){(double)(hits + 1) / (double)(flips + 1), flips, false};
+    return (double)(hits + 1) / (KS_PERMUTATIONS + 1);
 }
 
 /* --- correlation.csv --- */
@@ -331,7 +318,6 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c,
     KS_OWNED double *x = NULL;
     double at_x[KS_STUDY_ARCHITECTURES] = {0}, at_y[KS_STUDY_ARCHITECTURES] = {0};
     const struct ks_results *r = c->results;
-    struct ks_p_value p;
 
     *out = (struct ks_correlation){.analysis = analyses->index[0],
                                    .statistic = statistic,
@@ -347,9 +333,7 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c,
     if (out->n == 0)
         return KS_OK;
     KS_TRY(ks_spearman_points(&points, resamples, 0, &out->spearman));
-    KS_TRY(ks_spearman_test(&(struct ks_pairs){out->n, at_x, at_y}, KS_PERMUTATIONS, 0, &p));
-    out->p = p.p;
-    return KS_OK;
+    return ks_spearman_test(out->n, at_x, at_y, &out->p);
 }
 
 ks_status ks_correlations_find(const struct ks_comparison *c, struct ks_correlations *found)

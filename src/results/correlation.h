@@ -35,39 +35,26 @@ ks_status ks_spearman_points(const struct ks_points *points, size_t resamples, u
 /* x, y [architectures]: the points; NaN if an architecture has no value. */
 ks_status ks_points_find(const struct ks_points *points, double *x, double *y);
 
-/* A p-value and the number of rearrangements that it comes from. */
-struct ks_p_value {
-    double p;      /* NaN: undefined */
-    size_t trials; /* rearrangements that were tried */
-    int exact;     /* 1: all rearrangements; 0: a random sample of them */
-};
-
 enum { KS_PERMUTATIONS = 99999, KS_EXACT_PERMUTED = 8, KS_EXACT_FLIPPED = 20 };
-
-/* n points (x, y). */
-struct ks_pairs {
-    size_t n;
-    const double *x, *y;
-};
 
 /* A random permutation of value [n] (Fisher and Yates, as in Knuth, The Art of Computer
  * Programming, 3.4.2, P), by the draws `draw` to `draw` + n - 2 of the generator with that seed. */
 void ks_permute_at_random(size_t n, uint64_t seed, uint64_t draw, double *value);
 
-/* Two-sided permutation test of Spearman's correlation of x and y: the probability that |rho|
+/* Two-sided permutation test of Spearman's correlation of x and y [n]: the probability that |rho|
  * is at least as large if y is permuted at random. n <= KS_EXACT_PERMUTED: all n! permutations, p =
- * hits / n!. Otherwise `permutations` random ones, p = (1 + hits) / (1 + permutations); permutation
- * b uses the draws b (n - 1), ..., b (n - 1) + n - 2 of the generator with that seed. Undefined if
- * the correlation is. */
-ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, uint64_t seed,
-                           struct ks_p_value *p);
+ * hits / n!. Otherwise N = KS_PERMUTATIONS random ones, p = (1 + hits) / (1 + N); permutation b
+ * uses the draws b (n - 1), ..., b (n - 1) + n - 2 of the generator with seed 0. NaN if the
+ * correlation is. */
+ks_status ks_spearman_test(size_t n, const double *x, const double *y, double *p);
 
 /* One-sided sign-flip test of matched differences d [n]: the probability that their sum is at
  * least as large if each sign is kept or flipped at random (Fisher 1935, section 21). n <=
- * KS_EXACT_FLIPPED: all 2^n signs, p = hits / 2^n. Otherwise `flips` random ones, p = (1 + hits) /
- * (1 + flips); flip b of difference i is the lowest bit of draw b n + i. Undefined for n = 0 or if
+ * KS_EXACT_FLIPPED: all 2^n signs, p = hits / 2^n. Otherwise N = KS_PERMUTATIONS random ones, p =
+ * (1
+ * + hits) / (1 + N); flip b of difference i is the lowest bit of draw b n + i. NaN for n = 0 or if
  * a difference is not a finite number. */
-struct ks_p_value ks_sign_flip_test(size_t n, const double *d, size_t flips, uint64_t seed);
+double ks_sign_flip_test(size_t n, const double *d);
 
 /* Holm's step-down adjustment of p [n] into adjusted [n] (Holm, Scandinavian Journal of Statistics
  * 6, 1979): of m p-values in ascending order, the i-th becomes the largest of min(1, (m - j + 1)

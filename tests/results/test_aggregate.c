@@ -89,7 +89,7 @@ TEST(test_one_stratum)
     const double value[] = {1, 2, 3, 4, 5}, step[] = {0};
     const double expected[] = {10 / 3., 11 / 3., 3, 13 / 3., 4 / 3.};
     const size_t runs[] = {5};
-    struct ks_bootstrap bootstrap = {1000, 1, 0.9, 1, runs};
+    struct ks_bootstrap bootstrap = {1000, 1, 1, runs};
     struct ks_scores scores = {1, runs, 1, step, value};
     struct ks_estimate e, area;
 
@@ -107,7 +107,7 @@ TEST(test_two_strata)
     const double value[] = {0, 1, 2, 3, 10, 20, 30, 40, 50}, step[] = {0};
     const double expected[] = {11, 21.2, 13, 11.2};
     const size_t runs[] = {4, 5}, first[] = {1, 0, 3, 2, 4 + 2, 4 + 1, 4 + 2, 4 + 1, 4 + 0};
-    struct ks_bootstrap bootstrap = {2000, 7, 0.9, 2, runs};
+    struct ks_bootstrap bootstrap = {2000, 7, 2, runs};
     struct ks_scores scores = {2, runs, 1, step, value};
     struct ks_estimate e;
     size_t index[9];
@@ -154,7 +154,7 @@ TEST(test_curve_against_sorting)
                                    {11, NAN},  {-0.4, 3},  {0.123456789, 1e9}};
     const size_t runs[] = {4, 7};
     const double step[] = {0, 1};
-    const struct ks_bootstrap bootstrap = {B, 2, KS_BOOTSTRAP_LEVEL, 2, runs};
+    const struct ks_bootstrap bootstrap = {B, 2, 2, runs};
     const struct ks_scores scores = {2, runs, 2, step, &value[0][0]};
     struct ks_estimate curve[2];
     double drawn[2][B];

@@ -48,7 +48,7 @@ TEST(test_improvement_interval)
 {
     enum { B = 200 };
     const size_t all[] = {4, 4, 3, 3};
-    const struct ks_bootstrap draws = {B, 3, KS_BOOTSTRAP_LEVEL, 4, all};
+    const struct ks_bootstrap draws = {B, 3, 4, all};
     const struct ks_sample x = {2, FOUR, X}, y = {2, THREE, Y};
     struct ks_estimate p;
     double drawn[B];

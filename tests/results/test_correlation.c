@@ -34,7 +34,7 @@ TEST(test_points_by_hand)
 TEST(test_interval_of_points)
 {
     enum { B = 300 };
-    const struct ks_bootstrap draws = {B, 5, KS_BOOTSTRAP_LEVEL, ARCHITECTURES, THREE};
+    const struct ks_bootstrap draws = {B, 5, ARCHITECTURES, THREE};
     struct ks_estimate rho;
     double drawn[B], x[ALL * WIDTH], y[ALL], at_x[ARCHITECTURES], at_y[ARCHITECTURES], expected;
 
@@ -88,11 +88,11 @@ TEST(test_undefined_points)
 
 /* --- permutations --- */
 
-static struct ks_p_value permuted(size_t n, const double *x, const double *y)
+static double permuted(size_t n, const double *x, const double *y)
 {
-    struct ks_p_value p;
+    double p = 0;
 
-    assert_ok(ks_spearman_test(&(struct ks_pairs){n, x, y}, KS_PERMUTATIONS, 0, &p));
+    assert_ok(ks_spearman_test(n, x, y, &p));
     return p;
 }
 
@@ -101,17 +101,12 @@ static struct ks_p_value permuted(size_t n, const double *x, const double *y)
 TEST(test_exact_permutations)
 {
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, almost[] = {1, 2, 4, 3, 5};
-    struct ks_p_value p = permuted(4, x, x);
 
-    assert_close(p.p, 2 / 24., 1e-15);
-    assert_int_equal(p.trials, 24);
-    assert_true(p.exact);
-    assert_close(permuted(4, x, almost).p, 8 / 24., 1e-15);
-    assert_close(permuted(5, x, almost).p, 10 / 120., 1e-15);
-    assert_close(permuted(3, x, x).p, 2 / 6., 1e-15);
-    p = permuted(8, x, x);
-    assert_close(p.p, 2 / 40320., 1e-15);
-    assert_int_equal(p.trials, 40320);
+    assert_close(permuted(4, x, x), 2 / 24., 1e-15);
+    assert_close(permuted(4, x, almost), 8 / 24., 1e-15);
+    assert_close(permuted(5, x, almost), 10 / 120., 1e-15);
+    assert_close(permuted(3, x, x), 2 / 6., 1e-15);
+    assert_close(permuted(8, x, x), 2 / 40320., 1e-15);
 }
 
 /* Two-sided: x and its reverse have the same p. Permutations that differ only in ties count once:
@@ -121,44 +116,32 @@ TEST(test_sides_and_ties)
 {
     const double x[] = {1, 2, 3, 4}, reverse[] = {4, 3, 2, 1}, tied[] = {1, 1, 2, 3};
 
-    assert_close(permuted(4, x, reverse).p, 2 / 24., 1e-15);
-    assert_close(permuted(4, x, tied).p, 2 / 12., 1e-15);
-    assert_true(isnan(permuted(2, x, x).p));
-    assert_true(isnan(permuted(4, x, (double[]){1, 1, 1, 1}).p));
+    assert_close(permuted(4, x, reverse), 2 / 24., 1e-15);
+    assert_close(permuted(4, x, tied), 2 / 12., 1e-15);
+    assert_true(isnan(permuted(2, x, x)));
+    assert_true(isnan(permuted(4, x, (double[]){1, 1, 1, 1})));
 }
 
-/* More than eight points: a random sample of the permutations, the same for the same seed. The
- * expected values come from 400,000 permutations by another generator (NumPy's PCG64). */
+/* More than eight points: a random sample of the permutations. The expected values come from
+ * 400,000 permutations by another generator (NumPy's PCG64). */
 TEST(test_random_permutations)
 {
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
                  y[] = {3, 1, 2, 6, 5, 4, 12, 8, 9, 7, 11, 10}, /* rho = 0.8182, p about 0.0019 */
         z[] = {2, 9, 4, 6, 1, 12, 8, 3, 10, 5, 11, 7};          /* rho = 0.3566, p about 0.257 */
-    struct ks_p_value p = permuted(12, x, x), q;
 
-    assert_close(p.p, 1e-5, 1e-15);
-    assert_int_equal(p.trials, KS_PERMUTATIONS);
-    assert_false(p.exact);
-    p = permuted(12, x, y);
-    assert_close(p.p, 0.0019, 0.0005);
-    assert_close(permuted(12, x, z).p, 0.257, 0.006);
-    assert_ok(ks_spearman_test(&(struct ks_pairs){12, x, y}, KS_PERMUTATIONS, 0, &q));
-    assert_close(q.p, p.p, 0);
-    assert_ok(ks_spearman_test(&(struct ks_pairs){12, x, y}, KS_PERMUTATIONS, 1, &q));
-    assert_true(q.p != p.p);
-    assert_ok(ks_spearman_test(&(struct ks_pairs){12, x, y}, 0, 0, &q));
-    assert_close(q.p, 1, 0);
+    assert_close(permuted(12, x, x), 1e-5, 1e-15);
+    assert_close(permuted(12, x, y), 0.0019, 0.0005);
+    assert_close(permuted(12, x, z), 0.257, 0.006);
 }
 
-/* By hand: nine points, one permutation by the draws 0, ..., 7 of seed 4. */
+/* By hand: nine numbers, one permutation by the draws 5, ..., 12 of seed 4. */
 TEST(test_one_random_permutation)
 {
-    const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, y[] = {2, 1, 4, 3, 6, 5, 9, 8, 7};
-    double drawn[9], rho, observed;
-    struct ks_p_value p;
-    size_t draw = 0;
+    double drawn[] = {2, 1, 4, 3, 6, 5, 9, 8, 7}, permuted_here[9];
+    size_t draw = 5;
 
-    memcpy(drawn, y, sizeof drawn);
+    memcpy(permuted_here, drawn, sizeof drawn);
     for (size_t i = 8; i > 0; i--) {
         size_t k = ks_splitmix_index(4, draw++, i + 1);
         double kept = drawn[i];
@@ -166,12 +149,8 @@ TEST(test_one_random_permutation)
         drawn[i] = drawn[k];
         drawn[k] = kept;
     }
-    assert_ok(ks_spearman(9, x, drawn, &rho));
-    assert_ok(ks_spearman(9, x, y, &observed));
-    assert_ok(ks_spearman_test(&(struct ks_pairs){9, x, y}, 1, 4, &p));
-    assert_close(p.p, fabs(rho) >= fabs(observed) ? 1 : 0.5, 0);
-    assert_ok(ks_spearman_test(&(struct ks_pairs){9, x, drawn}, 1, 4, &p));
-    assert_int_equal(p.trials, 1);
+    ks_permute_at_random(9, 4, 5, permuted_here);
+    assert_memory_equal(permuted_here, drawn, sizeof drawn);
 }
 
 /* --- signs --- */
@@ -180,26 +159,20 @@ TEST(test_sign_flips)
 {
     const double same[] = {1, 2, 3}, mixed[] = {3, -1, 2}, equal[] = {0.1, 0.1, -0.1};
     double many[30];
-    struct ks_p_value p;
 
-    assert_close(ks_sign_flip_test(3, same, 0, 0).p, 1 / 8., 0);
-    assert_close(ks_sign_flip_test(3, mixed, 0, 0).p, 2 / 8., 0); /* 6, 4; then 2, 0, ... */
-    assert_close(ks_sign_flip_test(3, equal, 0, 0).p, 4 / 8., 0);
-    assert_close(ks_sign_flip_test(2, (double[]){-1, -2}, 0, 0).p, 1, 0);
-    assert_close(ks_sign_flip_test(2, (double[]){0, 0}, 0, 0).p, 1, 0);
-    assert_true(isnan(ks_sign_flip_test(0, same, 0, 0).p));
-    assert_true(isnan(ks_sign_flip_test(2, (double[]){1, NAN}, 0, 0).p));
-    assert_true(isnan(ks_sign_flip_test(2, (double[]){1, INFINITY}, 0, 0).p));
+    assert_close(ks_sign_flip_test(3, same), 1 / 8., 0);
+    assert_close(ks_sign_flip_test(3, mixed), 2 / 8., 0); /* 6, 4; then 2, 0, ... */
+    assert_close(ks_sign_flip_test(3, equal), 4 / 8., 0);
+    assert_close(ks_sign_flip_test(2, (double[]){-1, -2}), 1, 0);
+    assert_close(ks_sign_flip_test(2, (double[]){0, 0}), 1, 0);
+    assert_true(isnan(ks_sign_flip_test(0, same)));
+    assert_true(isnan(ks_sign_flip_test(2, (double[]){1, NAN})));
+    assert_true(isnan(ks_sign_flip_test(2, (double[]){1, INFINITY})));
     for (size_t i = 0; i < 30; i++)
         many[i] = 1 + (double)i;
-    p = ks_sign_flip_test(30, many, 999, 0); /* all of one sign: none of 999 flips has this sum */
-    assert_close(p.p, 1e-3, 0);
-    assert_false(p.exact);
-    p = ks_sign_flip_test(20, many, 999, 0);
-    assert_close(p.p, ldexp(1, -20), 0);
-    assert_true(p.exact);
+    assert_close(ks_sign_flip_test(30, many), 1e-5, 0); /* all of one sign: no other has this sum */
+    assert_close(ks_sign_flip_test(20, many), ldexp(1, -20), 0);
     for (size_t i = 0; i < 30; i++)
         many[i] = i % 2 ? 1 : -1;
-    p = ks_sign_flip_test(30, many, 9999, 0); /* a sum of zero: P(S >= 0) = 0.5722 */
-    assert_close(p.p, 0.5722, 0.015);
+    assert_close(ks_sign_flip_test(30, many), 0.5722, 0.005); /* a sum of zero: P(S >= 0) */
 }

@@ -382,8 +382,7 @@ TEST(test_area_of_runs_that_do_not_exist)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, true);
     const size_t one[] = {10};
-    const struct ks_bootstrap draws = {KS_BOOTSTRAP_RESAMPLES * STEPS, 0, KS_BOOTSTRAP_LEVEL, 1,
-                                       one};
+    const struct ks_bootstrap draws = {KS_BOOTSTRAP_RESAMPLES * STEPS, 0, 1, one};
     double *area = hold(malloc(KS_BOOTSTRAP_RESAMPLES * sizeof *area));
 
     assert_non_null(area);

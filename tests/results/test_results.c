@@ -89,7 +89,7 @@ TEST_IN_STUDY(test_printed_ranges)
 TEST_IN_STUDY(test_intervals)
 {
     const size_t runs[] = {SEEDS};
-    struct ks_bootstrap bootstrap = {40, 0, KS_BOOTSTRAP_LEVEL, 1, runs};
+    struct ks_bootstrap bootstrap = {40, 0, 1, runs};
     double drawn[40];
     struct outcome *o = outcome_new(40);
 
