@@ -107,11 +107,8 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, size_t ar
                           struct pool *p)
 {
     const struct ks_study *s = r->study;
-    double any;
 
-    if (ks_score_range_of_returns(s->env, &p->range) != KS_OK ||
-        ks_score_normalize(p->range, 0, &any) != KS_OK)
-        p->range = NULL;
+    p->range = ks_score_range_of_returns(s->env);
     for (size_t i = 0; i < s->n_checkpoints; i++)
         p->checkpoints += ks_results_is_pooled(r, analysis, i);
     for (size_t k = 0; k < s->n_evaluations; k++)
@@ -174,15 +171,6 @@ static double iqm_at(const struct pool *p, size_t k, const size_t *index, double
     return ks_iqm(p->runs, work);
 }
 
-static double normalize(const struct pool *p, double score)
-{
-    double normalized = NAN;
-
-    if (p->range)
-        (void)ks_score_normalize(p->range, score, &normalized);
-    return normalized;
-}
-
 static void evaluate(const void *data, const size_t *index, double *work, double *out)
 {
     const struct pool *p = data;
@@ -197,7 +185,7 @@ static void evaluate(const void *data, const size_t *index, double *work, double
                 p->statistic[KS_KAPPA][index[i] * p->checkpoints + j]);
     out[KS_KAPPA_GEOMETRIC] = pow(10, ks_iqm_drop(n, work));
     for (size_t k = 0; k < p->evaluations; k++)
-        curve[k] = normalize(p, iqm_at(p, k, index, work));
+        curve[k] = p->range ? ks_score_normalize(p->range, iqm_at(p, k, index, work)) : NAN;
     for (size_t i = 0; i < p->runs; i++)
         work[i] = p->last[index[i]];
     out[KS_RETURN] = ks_iqm(p->runs, work);

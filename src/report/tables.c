@@ -229,15 +229,14 @@ static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_tab
     const size_t most = KS_PROFILE_RESAMPLES;
     double tau[TAUS], score[KS_STUDY_SEEDS];
     const struct ks_profile profile = {
-        {1, last.runs, score}, TAUS, tau, t->resamples < most ? t->resamples : most, 0};
+        {last.runs, score}, TAUS, tau, t->resamples < most ? t->resamples : most, 0};
     struct ks_estimate fraction[TAUS];
-    const struct ks_score_range *range;
+    const struct ks_score_range *range = ks_score_range_of_returns(t->r->study->env);
 
-    if (ks_score_range_of_returns(t->r->study->env, &range) != KS_OK)
+    if (!range)
         return KS_OK;
-    for (size_t k = 0; k < *last.runs; k++)
-        if (ks_score_normalize(range, last.value[k], &score[k]) != KS_OK)
-            return KS_OK;
+    for (size_t k = 0; k < last.runs; k++)
+        score[k] = ks_score_normalize(range, last.value[k]);
     for (size_t k = 0; k < TAUS; k++)
         tau[k] = (double)k / (TAUS - 1);
     KS_TRY(ks_profile(&profile, fraction));

@@ -1,5 +1,5 @@
-/* Comparison of two architectures on some tasks, the performance profile of one, and the runs of a
- * study that are compared. */
+/* Comparison of two architectures, the performance profile of one, and the runs of a study that are
+ * compared. */
 #ifndef KS_RESULTS_COMPARISON_H
 #define KS_RESULTS_COMPARISON_H
 
@@ -11,17 +11,15 @@
 #include "results/aggregate.h"
 #include "results/results.h"
 
-/* Scores of one architecture at one step: of the runs of task 0, of task 1, ... */
+/* Scores of one architecture at one step. What is made of a NaN is NaN. */
 struct ks_sample {
-    size_t tasks;
-    const size_t *runs;  /* [tasks]             */
-    const double *value; /* [runs of all tasks] */
+    size_t runs;         /* at least 1 */
+    const double *value; /* [runs]     */
 };
 
-/* P(x > y) (Agarwal et al. 2021, section 4.3): the mean over tasks of the share of pairs of a run
- * of x and a run of y in which x is greater; a tie counts one half. Its 90% interval: each resample
- * draws runs of all of x's tasks, then runs of all of y's tasks. x and y have the same tasks. Fails
- * with KS_FORMAT if there is no task, if a task has no run, or if a value is NaN. */
+/* P(x > y) (Agarwal et al. 2021, section 4.3): the share of pairs of a run of x and a run of y in
+ * which x is greater; a tie counts one half. Its 90% interval: each resample draws runs of x, then
+ * runs of y. KS_MEMORY. */
 ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, size_t resamples,
                          uint64_t seed, struct ks_estimate *probability);
 
@@ -35,8 +33,8 @@ struct ks_profile {
     uint64_t seed; /* of the resamples */
 };
 
-/* For each threshold tau (Agarwal et al. 2021, section 4.2): the fraction of all runs of all tasks
- * with a score above tau into fraction [n], with 90% intervals. Fails as ks_improvement does. */
+/* For each threshold tau (Agarwal et al. 2021, section 4.2): the fraction of all runs with a score
+ * above tau into fraction [n], with 90% intervals. KS_MEMORY. */
 ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *fraction);
 
 /* The architectures that are compared, and their runs. */
@@ -65,7 +63,7 @@ double ks_comparison_return(const struct ks_results *results, size_t architectur
 ks_status ks_comparison_new(const struct ks_results *results, size_t resamples,
                             struct ks_comparison *comparison);
 
-/* The last returns of architecture `i`, as scores on one task. Points into the comparison. */
+/* The last returns of architecture `i`. Points into the comparison. */
 struct ks_sample ks_comparison_sample(const struct ks_comparison *comparison, size_t i);
 
 #endif

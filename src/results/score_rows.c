@@ -174,11 +174,9 @@ ks_status ks_score_rows_add_csv(const char *path, struct ks_score_rows *rows)
 
 static const char *column_of(const char *task)
 {
-    const struct ks_score_range *range;
+    const struct ks_score_range *range = ks_score_range_find(task);
 
-    return ks_score_range_find(task, &range) == KS_OK && range->group == KS_SCORES_MYOSUITE
-               ? "success"
-               : "return_mean";
+    return range && range->group == KS_SCORES_MYOSUITE ? "success" : "return_mean";
 }
 
 /* Settings that do not change what is learned. */

@@ -71,10 +71,7 @@ static ks_status add_suite(const struct job *job, const char *system, const stru
     KS_TRY(ks_alloc(table->n_tasks, sizeof *runs, &runs));
     KS_TRY(ks_alloc(table->n_runs * table->n_steps, sizeof *value, &value));
     for (size_t m = 0; m < table->n_tasks; first += table->runs[m++]) {
-        const struct ks_score_range *range;
-
-        if (ks_score_range_find(table->task[m], &range) != KS_OK ||
-            !(suite->groups >> range->group & 1))
+        if (!(suite->groups >> ks_score_range_find(table->task[m])->group & 1))
             continue;
         runs[scores.strata++] = table->runs[m];
         memcpy(value + kept * table->n_steps, table->value + first * table->n_steps,
@@ -98,16 +95,17 @@ static void leave_out(struct ks_score_summary *s, const struct ks_score_range *r
 static ks_status keep_normalizable(struct ks_score_summary *s, const char *system, size_t *n,
                                    const char **task)
 {
-    const struct ks_score_range *range;
     size_t kept = 0;
 
     for (size_t i = 0; i < *n; i++) {
-        if (ks_score_range_find(task[i], &range) != KS_OK)
+        const struct ks_score_range *range = ks_score_range_find(task[i]);
+
+        if (!range)
             return ks_fail(KS_FORMAT,
                            "%s: unknown task: it has no random and no target score (--raw takes "
                            "scores as they are)",
                            task[i]);
-        if (isfinite(range->random) && isfinite(range->target))
+        if (isfinite(range->target))
             task[kept++] = task[i];
         else
             leave_out(s, range);

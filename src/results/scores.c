@@ -80,32 +80,21 @@ static int compare(const void *task, const void *range)
     return strcmp(task, ((const struct ks_score_range *)range)->task);
 }
 
-ks_status ks_score_range_find(const char *task, const struct ks_score_range **range)
+const struct ks_score_range *ks_score_range_find(const char *task)
 {
-    *range = bsearch(task, ks_score_ranges, KS_SCORE_RANGES, sizeof **range, compare);
-    if (!*range)
-        return ks_fail(KS_FORMAT, "%s: unknown task: it has no random and no target score", task);
-    return KS_OK;
+    return bsearch(task, ks_score_ranges, KS_SCORE_RANGES, sizeof *ks_score_ranges, compare);
 }
 
-ks_status ks_score_range_of_returns(const char *task, const struct ks_score_range **range)
+const struct ks_score_range *ks_score_range_of_returns(const char *task)
 {
-    KS_TRY(ks_score_range_find(task, range));
-    if ((*range)->group == KS_SCORES_MYOSUITE)
-        return ks_fail(KS_FORMAT, "%s: its scores are shares of successful episodes, not returns",
-                       task);
-    return KS_OK;
+    const struct ks_score_range *range = ks_score_range_find(task);
+
+    return range && range->group != KS_SCORES_MYOSUITE && isfinite(range->target) ? range : NULL;
 }
 
-ks_status ks_score_normalize(const struct ks_score_range *range, double score, double *normalized)
+double ks_score_normalize(const struct ks_score_range *range, double score)
 {
-    if (!isfinite(range->random) || !isfinite(range->target))
-        return ks_fail(KS_FORMAT, "%s: no random or no target score is known", range->task);
-    if (range->random == range->target)
-        return ks_fail(KS_FORMAT, "%s: random and target score are both %g", range->task,
-                       range->target);
-    *normalized = (score - range->random) / (range->target - range->random);
-    return KS_OK;
+    return (score - range->random) / (range->target - range->random);
 }
 
 /* --- rows with a score each become an array [runs of all tasks, steps] --- */
@@ -285,29 +274,18 @@ static ks_status fill_run(const struct ks_score_query *q, const struct rows *row
                           const struct run *run, struct ks_score_table *table)
 {
     const char *task = rows->row[run->first].task;
-    const struct ks_score_range *range = NULL;
-    double *value = table->value + table->n_runs * table->n_steps;
+    const struct ks_score_range *range = q->normalize ? ks_score_range_find(task) : NULL;
+    double *value = table->value + table->n_runs++ * table->n_steps;
 
-    if (q->normalize)
-        KS_TRY(ks_score_range_find(task, &range));
-    if (table->n_tasks == 0 || strcmp(table->task[table->n_tasks - 1], task) != 0) {
-        const size_t size = strlen(task) + 1;
-        char **copy = &table->task[table->n_tasks++];
-
-        KS_TRY(ks_pool_alloc(&table->pool, size, 1, copy));
-        memcpy(*copy, task, size);
-    }
+    if (table->n_tasks == 0 || strcmp(table->task[table->n_tasks - 1], task) != 0)
+        table->task[table->n_tasks++] = task;
     table->runs[table->n_tasks - 1]++;
-    table->seed[table->n_runs++] = rows->row[run->first].seed;
     for (size_t t = 0; t < table->n_steps; t++) {
         const struct ks_score_row *row = find_step(rows, run, table->step[t]);
 
-        value[t] = row->value;
-        if (!range)
-            continue;
-        if (range->group == KS_SCORES_MYOSUITE && !(row->value >= 0 && row->value <= 1))
+        if (range && range->group == KS_SCORES_MYOSUITE && !(row->value >= 0 && row->value <= 1))
             return refuse(row, row->step, "expected a share of successful episodes, from 0 to 1");
-        KS_TRY(ks_score_normalize(range, row->value, &value[t]));
+        value[t] = range ? ks_score_normalize(range, row->value) : row->value;
     }
     return KS_OK;
 }
@@ -323,15 +301,13 @@ static ks_status build(const struct ks_score_query *q, const struct rows *rows, 
     table->step = grid.step;
     table->n_steps = grid.n;
     table->dropped = found - n;
-    KS_TRY(ks_pool_alloc(&table->pool, n, sizeof *table->task, &table->task));
+    KS_TRY(ks_pool_alloc(&table->pool, n, sizeof(const char *), &table->task));
     KS_TRY(ks_pool_alloc(&table->pool, n, sizeof *table->runs, &table->runs));
-    KS_TRY(ks_pool_alloc(&table->pool, n, sizeof *table->seed, &table->seed));
     KS_TRY(ks_pool_alloc(&table->pool, n * grid.n, sizeof *table->value, &table->value));
     for (size_t i = 0; i < n; i++)
         KS_TRY(fill_run(q, rows, &run[i], table));
     for (size_t k = 0; k < rows->n; k++) /* a task without runs cannot be pooled with the others */
-        if (ks_word_index(rows->row[k].task, table->n_tasks, (const char *const *)table->task) ==
-            table->n_tasks)
+        if (ks_word_index(rows->row[k].task, table->n_tasks, table->task) == table->n_tasks)
             return ks_fail(KS_FORMAT, "%s: %s, %s: no run has all its scores", rows->row[k].path,
                            rows->row[k].task, rows->row[k].system);
     return KS_OK;

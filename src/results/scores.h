@@ -30,16 +30,15 @@ struct ks_score_range {
 enum { KS_SCORE_RANGES = 55 };
 extern const struct ks_score_range ks_score_ranges[KS_SCORE_RANGES];
 
-/* The task's row of the table; KS_FORMAT if there is no row for it. */
-ks_status ks_score_range_find(const char *task, const struct ks_score_range **range);
+/* The task's row of the table; NULL if there is no row for it. */
+const struct ks_score_range *ks_score_range_find(const char *task);
 
-/* The row for returns of runs: KS_FORMAT also for MyoSuite's tasks, whose scores are not returns.
- */
-ks_status ks_score_range_of_returns(const char *task, const struct ks_score_range **range);
+/* The row by which returns of runs are normalized: NULL also if no random and target score is
+ * published, and for MyoSuite's tasks, whose scores are not returns. */
+const struct ks_score_range *ks_score_range_of_returns(const char *task);
 
-/* (score - random) / (target - random) into *normalized, without clipping. Fails with KS_FORMAT
- * if random or target is not a finite number, or if they are equal. */
-ks_status ks_score_normalize(const struct ks_score_range *range, double score, double *normalized);
+/* (score - random) / (target - random), without clipping; NaN if these are not published. */
+double ks_score_normalize(const struct ks_score_range *range, double score);
 
 /* --- scores one by one, from tables of returns and from the folders of studies --- */
 
@@ -107,19 +106,18 @@ struct ks_score_query {
 struct ks_score_table {
     struct ks_pool pool; /* the arrays. Owned */
     size_t n_tasks, n_runs, n_steps;
-    char **task;    /* [n_tasks] in byte order of the names           */
-    size_t *runs;   /* [n_tasks] runs of each task                    */
-    double *seed;   /* [n_runs] task by task, ascending within a task */
-    double *step;   /* [n_steps] ascending                            */
-    double *value;  /* [n_runs, n_steps]                              */
-    size_t dropped; /* runs that were left out                        */
+    const char **task; /* [n_tasks] in byte order of the names           */
+    size_t *runs;      /* [n_tasks] runs of each task                    */
+    double *step;      /* [n_steps] ascending                            */
+    double *value;     /* [n_runs, n_steps] task by task, by ascending seed */
+    size_t dropped;    /* runs that were left out                        */
 };
 
 /* Fails with KS_FORMAT, naming file, task, system, seed and step, if a score is missing and the
  * query does not allow it, if one task, seed and step has two scores, if a task of the query has
- * none, or if no score remains. With `normalize` it also fails if a task has no random and target
- * score, or if a score of MyoSuite is not a share. The caller frees *table with
- * ks_score_table_free. */
+ * none, or if no score remains; with `normalize`, whose tasks have random and target scores, also
+ * if a score of MyoSuite is not a share. The caller frees *table with ks_score_table_free; its
+ * tasks are strings of `rows`. */
 ks_status ks_score_table_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
                              struct ks_score_table **table);
 void ks_score_table_free(struct ks_score_table *table); /* NULL is fine */
