@@ -88,7 +88,7 @@ static size_t add_runs(const struct ks_claim_question *q, size_t n, const size_t
 
         for (size_t k = 0; k < KS_TWELVE; k++) {
             run[k][kept] = &v->results->run[v->architecture[number_at(k)] * v->seeds + seed[i]];
-            all = all && !isnan(ks_comparison_last(q->results, run[k][kept]));
+            all = all && !isnan(ks_comparison_last(q->values->results, run[k][kept]));
         }
         kept += all;
     }
@@ -121,7 +121,7 @@ ks_status ks_claim_learned(const struct ks_claim_question *q, size_t n, const si
 {
     KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison c = {0};
 
-    KS_TRY(ks_comparison_begin(q->results, 0, &c));
+    KS_TRY(ks_comparison_begin(q->values->results, 0, &c));
     *learned = add_runs(q, n, seed, &c) > 0 && have_learned(&c);
     return KS_OK;
 }
@@ -147,16 +147,17 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
     /* The rows of correlation.csv by which the claim is judged: lambda_max has no intervals there.
      */
     const struct ks_claim_criterion *m =
-        &ks_claim_criteria[q->claim->quantity][q->claim->quantity == KS_CLAIM_KAPPA
-                                                   ? ks_claim_statistic_base(q->statistic)
-                                                   : KS_CLAIM_PAPER];
+        &ks_claim_criteria[q->claim->quantity]
+                          [q->claim->quantity == KS_CLAIM_KAPPA
+                               ? ks_claim_statistic_base(q->values->source.statistic)
+                               : KS_CLAIM_PAPER];
     struct ks_statistic_column column = {m->statistic, m->interval ? KS_LOWER_END : KS_ITSELF};
     const double sign = m->more_is_better ? -1 : 1;
     const struct ks_study_analyses *analyses = &q->values->source.analyses;
     struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
     KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison c = {0};
 
-    KS_TRY(ks_comparison_begin(q->results, q->resamples, &c));
+    KS_TRY(ks_comparison_begin(q->values->results, q->resamples, &c));
     f->seeds = f->units = add_runs(q, f->seeds, seed, &c);
     if (f->seeds == 0)
         return KS_OK;

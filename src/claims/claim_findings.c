@@ -323,7 +323,7 @@ ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
                              .units = n,
                              .effect_low = NAN,
                              .effect_high = NAN,
-                             .theta = ks_paper_claim_theta(q->claim, q->statistic),
+                             .theta = ks_paper_claim_theta(q->claim, q->values->source.statistic),
                              .p = NAN,
                              .within = NAN};
     return find_by[q->claim->kind](q, seed, f);

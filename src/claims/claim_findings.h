@@ -109,8 +109,6 @@ struct ks_finding {
 /* A claim by one statistic, and what it is judged by. */
 struct ks_claim_question {
     const struct ks_paper_claim *claim;
-    enum ks_claim_statistic statistic;
-    const struct ks_results *results;
     size_t resamples;                     /* of the bootstrap of a correlation's interval */
     const struct ks_claim_values *values; /* of the claim's quantity, by the statistic    */
 };

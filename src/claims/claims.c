@@ -17,7 +17,7 @@ static ks_status judge_by(const struct ks_results *r, size_t resamples,
                           const struct ks_claim_source *source, struct ks_claim_row *row)
 {
     struct ks_claim_values values;
-    const struct ks_claim_question question = {row->claim, row->statistic, r, resamples, &values};
+    const struct ks_claim_question question = {row->claim, resamples, &values};
 
     KS_TRY(ks_claim_values_find(r, source, &values));
     row->values = values.most;

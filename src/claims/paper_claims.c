@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/line.h"
+
 const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS] = {"paper", "sound", "second",
                                                                    "control", "revised"};
 
@@ -182,23 +184,18 @@ size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_JUDGE
     size_t found = 0;
 
     architecture[KS_SIMBA_V2] = find_simba_v2(study);
-
-    for (size_t k = 0; k < KS_TWELVE; k++) {
-        size_t level[3];
-
-        take_apart(k, level);
+    for (size_t k = 0; k < KS_TWELVE; k++)
         architecture[k] = study->n_architectures;
-        for (size_t a = 0; a < study->n_architectures; a++) {
-            const struct ks_study_architecture *is = &study->architecture[a];
+    for (size_t a = 0; a < study->n_architectures; a++) {
+        const struct ks_study_architecture *is = &study->architecture[a];
+        const size_t norm = ks_word_index(is->normalization, 3, normalizations),
+                     loss = ks_word_index(is->loss, 2, losses);
 
-            if (is->line == 0 &&
-                strcmp(is->normalization, normalizations[level[KS_FACTOR_NORMALIZATION]]) == 0 &&
-                is->weight_normalization == (level[KS_FACTOR_WEIGHT_NORMALIZATION] == 1) &&
-                strcmp(is->loss, losses[level[KS_FACTOR_LOSS]]) == 0)
-                architecture[k] = a;
-        }
-        found += architecture[k] < study->n_architectures;
+        if (is->line == 0 && norm < 3 && loss < 2)
+            architecture[KS_TWELVE_OF(norm, is->weight_normalization, loss)] = a;
     }
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        found += architecture[k] < study->n_architectures;
     return found;
 }
 

@@ -32,11 +32,9 @@ static const struct column {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void value_text(double value, char text[32])
+static const char *value_text(double value, char text[32])
 {
-    ks_value_print(value, text);
-    if (isinf(value))
-        snprintf(text, 32, "infinite");
+    return isinf(value) ? "infinite" : ks_value_text(value, text);
 }
 
 static void add_value(const struct ks_estimate *e, bool bound, struct ks_document *d)
@@ -44,11 +42,9 @@ static void add_value(const struct ks_estimate *e, bool bound, struct ks_documen
     char value[32], low[32], high[32], shown[40], interval[80];
     struct ks_cell cell;
 
-    value_text(e->value, value);
-    value_text(e->in.lower, low);
-    value_text(e->in.upper, high);
-    snprintf(shown, sizeof shown, "%s%s", bound ? "≥ " : "", value);
-    snprintf(interval, sizeof interval, "[%s, %s]", low, high);
+    snprintf(shown, sizeof shown, "%s%s", bound ? "≥ " : "", value_text(e->value, value));
+    snprintf(interval, sizeof interval, "[%s, %s]", value_text(e->in.lower, low),
+             value_text(e->in.upper, high));
     cell = ks_cell_or(ks_cell_printed(shown, e->value), "undefined");
     ks_document_cell(d, isnan(e->in.lower) ? cell : ks_cell_note(cell, interval));
 }

@@ -28,13 +28,9 @@ static struct ks_cell estimate_cell(const struct ks_estimate *e)
 {
     char value[32], low[32], high[32], text[KS_CELL_PRINTED];
 
-    ks_value_print(e->value, value);
-    ks_value_print(e->in.lower, low);
-    ks_value_print(e->in.upper, high);
-    if (isnan(e->in.lower))
-        snprintf(text, sizeof text, "%s [-]", value);
-    else
-        snprintf(text, sizeof text, "%s [%.20s, %.20s]", value, low, high);
+    snprintf(text, sizeof text, isnan(e->in.lower) ? "%s [-]" : "%s [%.20s, %.20s]",
+             ks_value_text(e->value, value), ks_value_text(e->in.lower, low),
+             ks_value_text(e->in.upper, high));
     return ks_cell_or(ks_cell_printed(text, e->value), "-");
 }
 

@@ -278,7 +278,7 @@ ks_status ks_summary_table(const struct ks_results *r, size_t resamples,
     return correlate(r->n_groups, table);
 }
 
-void ks_value_print(double value, char text[32])
+const char *ks_value_text(double value, char text[32])
 {
     double size = fabs(value);
 
@@ -288,6 +288,7 @@ void ks_value_print(double value, char text[32])
         snprintf(text, 32, "%.2e", value);
     else
         snprintf(text, 32, size < 10 ? "%.3f" : size < 1000 ? "%.1f" : "%.0f", value);
+    return text;
 }
 
 /* The columns of the printed table: of values, or of ranges. */
@@ -309,14 +310,11 @@ static void add_row(const struct ks_study *s, const struct ks_row *row, struct k
     ks_document_cells(d, ks_cell_note(ks_cell_name(a->name), elsewhere ? "elsewhere" : NULL));
     for (size_t c = 0; c < PRINTED; c++) {
         const size_t i = printed[c].index;
+        const double value = row->value[i].value;
         char text[32];
 
-        if (printed[c].range) {
-            ks_document_cell(d, ks_cell_interval(row->range[i].median, KS_IN_WORDS));
-            continue;
-        }
-        ks_value_print(row->value[i].value, text);
-        ks_document_cell(d, ks_cell_printed(text, row->value[i].value));
+        ks_document_cell(d, printed[c].range ? ks_cell_interval(row->range[i].median, KS_IN_WORDS)
+                                             : ks_cell_printed(ks_value_text(value, text), value));
     }
 }
 

@@ -116,7 +116,7 @@ void ks_range_add_ends(const struct ks_seed_range range[KS_RANGES], struct ks_ta
 /* Prints the standard analysis in aligned columns. KS_MEMORY. */
 ks_status ks_summary_print(const struct ks_results *results, const struct ks_summary_table *table,
                            FILE *out);
-/* A value in few digits ("1.30e+06"; "-" for NaN) into text[32]. */
-void ks_value_print(double value, char text[32]);
+/* A value in few digits ("1.30e+06"; "-" for NaN) in text[32]. */
+const char *ks_value_text(double value, char text[32]);
 
 #endif

@@ -11,25 +11,19 @@
 #include "operators/operator.h"
 #include "results/results.h"
 
-const char *const ks_condition_names[KS_CONDITIONS] = {
-    [KS_CONDITION_MINIBATCHES] = "number of minibatches",
-    [KS_CONDITION_ROWS] = "rows of a minibatch",
-    [KS_CONDITION_ORDER] = "order",
-    [KS_CONDITION_OPERATOR] = "operator",
-    [KS_CONDITION_DISCOUNT] = "discount",
-    [KS_CONDITION_REWARD_SCALE] = "reward scale",
-    [KS_CONDITION_LOSS] = "loss",
-    [KS_CONDITION_KIND] = "minibatches (fixed or fresh)",
-    [KS_CONDITION_PARAMETERS] = "number of parameters",
-};
-
-/* The root attributes of a spectrum that say it. */
-static const char *const attributes[KS_CONDITIONS] = {
-    [KS_CONDITION_MINIBATCHES] = "batches",  [KS_CONDITION_ROWS] = "minibatch_rows",
-    [KS_CONDITION_ORDER] = "order",          [KS_CONDITION_OPERATOR] = "operator",
-    [KS_CONDITION_DISCOUNT] = "gamma",       [KS_CONDITION_REWARD_SCALE] = "reward_scale",
-    [KS_CONDITION_LOSS] = "loss_kind",       [KS_CONDITION_KIND] = "minibatches",
-    [KS_CONDITION_PARAMETERS] = "dimension",
+/* What they are called, and the root attributes of a spectrum that say them. */
+static const struct {
+    const char *name, *attribute;
+} conditions[KS_CONDITIONS] = {
+    [KS_CONDITION_MINIBATCHES] = {"number of minibatches", "batches"},
+    [KS_CONDITION_ROWS] = {"rows of a minibatch", "minibatch_rows"},
+    [KS_CONDITION_ORDER] = {"order", "order"},
+    [KS_CONDITION_OPERATOR] = {"operator", "operator"},
+    [KS_CONDITION_DISCOUNT] = {"discount", "gamma"},
+    [KS_CONDITION_REWARD_SCALE] = {"reward scale", "reward_scale"},
+    [KS_CONDITION_LOSS] = {"loss", "loss_kind"},
+    [KS_CONDITION_KIND] = {"minibatches (fixed or fresh)", "minibatches"},
+    [KS_CONDITION_PARAMETERS] = {"number of parameters", "dimension"},
 };
 
 static const char NOT_SAID[] = "not said";
@@ -71,10 +65,10 @@ static ks_status print_value(const struct ks_spectrum *s, enum ks_condition c, c
 {
     const char *word = c == KS_CONDITION_PARAMETERS && is_moving(s)
                            ? "not compared"
-                           : ks_attribute_text(&s->attributes, attributes[c]);
+                           : ks_attribute_text(&s->attributes, conditions[c].attribute);
     const char *options = c == KS_CONDITION_LOSS ? ks_attribute_text(&s->attributes, "loss_options")
                                                  : NULL;
-    const double number = ks_attribute_number(&s->attributes, attributes[c]);
+    const double number = ks_attribute_number(&s->attributes, conditions[c].attribute);
 
     if (c == KS_CONDITION_ORDER && !isnan(number))
         return print_order(s, text);
@@ -118,7 +112,8 @@ static bool has_fresh_minibatches(const struct ks_results *r, const struct ks_re
 
     for (size_t i = 0; i < r->study->n_analyses * r->study->n_checkpoints; i++) {
         const struct ks_spectrum *s = run->spectrum[i];
-        const char *kind = s ? ks_attribute_text(&s->attributes, attributes[KS_CONDITION_KIND])
+        const char *kind = s ? ks_attribute_text(&s->attributes,
+                                                 conditions[KS_CONDITION_KIND].attribute)
                              : NULL;
 
         fresh = fresh || (kind && strcmp(kind, "fresh") == 0);
@@ -390,7 +385,7 @@ ks_status ks_conditions_print(const struct ks_results *r, size_t architecture, s
 
             if (!of->differs[c])
                 continue;
-            fprintf(out, "%s%s ", n++ > 0 ? "; " : "", ks_condition_names[c]);
+            fprintf(out, "%s%s ", n++ > 0 ? "; " : "", conditions[c].name);
             print_difference(&r->study->analysis[k], &of->value[c],
                              against < r->study->n_architectures
                                  ? &conditions_of(r, k, against)->value[c]

@@ -118,7 +118,6 @@ enum ks_condition {
     KS_CONDITION_PARAMETERS, /* their number; compared only within an architecture             */
     KS_CONDITIONS
 };
-extern const char *const ks_condition_names[KS_CONDITIONS];
 
 struct ks_comparability {
     /* The distinct values in the spectra of this architecture and analysis, in the order in which
