@@ -1,15 +1,9 @@
-/* Aggregates compared with values computed by hand and with published returns. */
+/* Aggregates compared with values computed by hand. test_published.c has published ones. */
 #include "test.h"
 
-#include <unistd.h>
-
 #include "core/number.h"
-#include "io/csv.h"
 #include "results/aggregate.h"
 #include "results/correlation.h"
-
-static const char PUBLISHED[] = "../shared/data/xqc_returns.csv"; /* XQC's returns, per seed */
-enum { SEEDS = 10, STEPS = 11 };
 
 static double iqm(size_t n, const double *values)
 {
@@ -223,119 +217,4 @@ TEST(test_pooled_kappa)
     assert_close(curve[0].value, 75, 1e-12);
     assert_close(curve[1].value, 250, 1e-12);
     assert_close(curve[2].value, 600, 1e-12);
-}
-
-/* --- the published returns of XQC on dog-trot --- */
-
-static double published[SEEDS][STEPS];
-
-/* Fills `published`; skips the test if there are none. */
-static void need_published(void)
-{
-    struct ks_csv *csv = NULL;
-    size_t task = 0, seed = 0, step = 0, column = 0, n = 0;
-
-    if (access(PUBLISHED, R_OK) != 0)
-        skip();
-    assert_ok(ks_csv_read(PUBLISHED, false, &csv));
-    assert_ok(ks_csv_column(csv, "env_name", &task));
-    assert_ok(ks_csv_column(csv, "seed", &seed));
-    assert_ok(ks_csv_column(csv, "env_step", &step));
-    assert_ok(ks_csv_column(csv, "value", &column));
-    for (size_t i = 0; i < csv->rows; i++) {
-        double s = -1, t = -1, v = NAN;
-
-        if (strcmp(ks_csv_cell(csv, i, task), "dog-trot") != 0)
-            continue;
-        assert_ok(ks_csv_number(csv, i, seed, &s));
-        assert_ok(ks_csv_number(csv, i, step, &t));
-        assert_ok(ks_csv_number(csv, i, column, &v));
-        assert_true(s >= 0 && s < SEEDS && t >= 0 && t / 1e5 < STEPS);
-        published[(size_t)s][(size_t)(t / 1e5)] = v;
-        n++;
-    }
-    assert_int_equal(n, SEEDS * STEPS);
-    ks_csv_free(csv);
-}
-
-/* Reproduces every published digit. */
-static void assert_printed(double value, double expected)
-{
-    assert_close(value, expected, 0.5000001e-6);
-}
-
-TEST(test_published_returns)
-{
-    static const double mean[STEPS] = {7.123599,   137.143048, 317.587261, 519.506078,
-                                       741.590630, 813.927966, 882.922494, 894.876643,
-                                       905.059399, 906.163217, 909.902855};
-    static const double median[STEPS] = {6.685573,   136.882810, 304.812552, 518.887610,
-                                         775.009101, 854.499750, 886.632923, 899.740937,
-                                         908.454191, 909.150266, 907.370022};
-    static const struct ks_estimate table[STEPS] = {
-        {6.593804, {6.244987, 7.738820}},       {137.432458, {127.863691, 146.232046}},
-        {312.169798, {288.349550, 343.642230}}, {515.130814, {452.044615, 577.356645}},
-        {762.468772, {686.377709, 811.119074}}, {832.704640, {776.063224, 865.735021}},
-        {888.198454, {871.697585, 899.122354}}, {898.608385, {881.488307, 910.614924}},
-        {906.049288, {892.719164, 917.786843}}, {907.379287, {896.897836, 915.185669}},
-        {909.130721, {899.512401, 921.786946}}};
-    const size_t runs[] = {SEEDS};
-    double step[STEPS];
-    struct ks_scores scores = {1, runs, STEPS, step, &published[0][0]};
-    struct ks_estimate curve[STEPS];
-
-    need_published();
-    for (size_t t = 0; t < STEPS; t++)
-        step[t] = 1e5 * (double)t;
-    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, NULL));
-    for (size_t t = 0; t < STEPS; t++) {
-        double sum = 0, sorted[SEEDS];
-
-        for (size_t i = 0; i < SEEDS; i++)
-            sum += sorted[i] = published[i][t];
-        ks_iqm(SEEDS, sorted);
-        assert_printed(sum / SEEDS, mean[t]);
-        assert_printed(ks_quantile(SEEDS, sorted, 0.5), median[t]);
-        assert_printed(curve[t].value, table[t].value);
-        assert_printed(curve[t].in.lower, table[t].in.lower);
-        assert_printed(curve[t].in.upper, table[t].in.upper);
-    }
-}
-
-TEST(test_published_area)
-{
-    const size_t runs[] = {SEEDS};
-    double step[STEPS];
-    struct ks_scores scores = {1, runs, STEPS, step, &published[0][0]};
-    struct ks_estimate curve[STEPS], area;
-
-    need_published();
-    for (size_t t = 0; t < STEPS; t++) {
-        step[t] = 1e5 * (double)t;
-        for (size_t i = 0; i < SEEDS; i++)
-            published[i][t] /= 1000; /* the normalized score: random 0, target 1000 */
-    }
-    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, &area));
-    assert_printed(area.value, 0.661800);
-    assert_printed(area.in.lower, 0.636594);
-    assert_printed(area.in.upper, 0.680700);
-    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 1, curve, &area));
-    assert_printed(area.in.lower, 0.636998);
-    assert_printed(area.in.upper, 0.680760);
-}
-
-TEST(test_published_five_seeds)
-{
-    double last[SEEDS], step[] = {1e6};
-    const size_t five[] = {5};
-    struct ks_scores scores = {1, five, 1, step, last};
-    struct ks_estimate e;
-
-    need_published();
-    for (size_t i = 0; i < SEEDS; i++)
-        last[i] = published[i][10];
-    assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, &e, NULL));
-    assert_printed(e.value, 908.482155);
-    assert_printed(e.in.lower, 886.167632);
-    assert_printed(e.in.upper, 918.318621);
 }

@@ -2,17 +2,6 @@
  * files. */
 #include "studies.h"
 
-TEST_IN_STUDY(test_schedule_of_the_fixture)
-{
-    struct ks_study *s = NULL;
-
-    assert_ok(ks_study_read(scratch("study.study"), KS_STUDY_SHOW, &s));
-    assert_int_equal(s->n_checkpoints, CHECKPOINTS + 1);
-    for (size_t i = 0; i <= CHECKPOINTS; i++)
-        assert_int_equal(s->checkpoint[i], STEP[i]);
-    ks_study_free(s);
-}
-
 TEST_IN_STUDY(test_pooled_statistics)
 {
     struct outcome *o = outcome_new(0);
