@@ -84,7 +84,7 @@ static ks_status scores(const struct ks_arguments *arguments)
                                          .common_grid = command.common_grid,
                                          .every = (double)command.every,
                                          .normalize = !command.raw};
-    KS_OWNED_BY(ks_score_summary_free) struct ks_score_summary *first = NULL, *summary = NULL;
+    KS_CLEARED_BY(ks_score_summary_clear) struct ks_score_summary first = {0}, summary = {0};
 
     if (arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected folders of studies or CSV files (see --help)");
@@ -96,11 +96,11 @@ static ks_status scores(const struct ks_arguments *arguments)
     if (!arguments->quiet && command.resamples > 0)
         ks_say("resampling, some seconds for each system");
     KS_TRY(ks_score_summary_new(&rows, &query, command.resamples, &summary));
-    ks_scores_warn(summary);
+    ks_scores_warn(&summary);
     KS_TRY(ks_scores_warn_settings(&rows));
     if (command.out)
-        KS_TRY(ks_scores_write(summary, command.out, !command.raw));
-    return command.csv ? ks_scores_print_csv(summary) : ks_scores_print(summary, stdout);
+        KS_TRY(ks_scores_write(&summary, command.out, !command.raw));
+    return command.csv ? ks_scores_print_csv(&summary) : ks_scores_print(&summary, stdout);
 }
 
 int main(int argc, char **argv)

@@ -122,19 +122,19 @@ static ks_status keep_normalizable(struct ks_score_summary *s, const char *syste
 static ks_status add_tasks(const struct job *job, const char *system, size_t n, const char **task)
 {
     struct ks_score_query query = *job->query;
-    KS_OWNED_BY(ks_score_table_free) struct ks_score_table *table = NULL;
+    KS_CLEARED_BY(ks_score_table_clear) struct ks_score_table table = {.n_tasks = 0};
     struct ks_scores scores;
 
     query.system = system;
     query.n_tasks = n;
     query.tasks = task;
     KS_TRY(ks_score_table_new(job->rows, &query, &table));
-    job->summary->dropped += table->dropped;
-    scores = ks_score_table_scores(table);
+    job->summary->dropped += table.dropped;
+    scores = ks_score_table_scores(&table);
     if (!query.normalize)
         return add_line(job, system, *task, &scores);
     for (size_t i = 0; i < SUITES; i++)
-        KS_TRY(add_suite(job, system, &suites[i], table));
+        KS_TRY(add_suite(job, system, &suites[i], &table));
     return KS_OK;
 }
 
@@ -154,30 +154,22 @@ static ks_status add_system(const struct job *job, const char *system)
 }
 
 ks_status ks_score_summary_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
-                               size_t resamples, struct ks_score_summary **out)
+                               size_t resamples, struct ks_score_summary *summary)
 {
-    KS_OWNED_BY(ks_score_summary_free) struct ks_score_summary *summary = NULL;
     KS_OWNED const char **system = NULL, **task = NULL;
-    struct job job = {rows, query, NULL};
+    const struct job job = {rows, query, summary};
     size_t n;
 
-    *out = NULL;
-    KS_TRY(ks_alloc(1, sizeof *summary, &summary));
-    summary->resamples = resamples;
-    job.summary = summary;
+    *summary = (struct ks_score_summary){.resamples = resamples};
     KS_TRY(ks_score_rows_names(rows, true, NULL, &summary->tasks, &task));
     KS_TRY(ks_score_rows_names(rows, false, NULL, &n, &system));
     for (size_t i = 0; i < n; i++)
         KS_TRY(add_system(&job, system[i]));
-    *out = summary, summary = NULL;
     return KS_OK;
 }
 
-void ks_score_summary_free(struct ks_score_summary *summary)
+void ks_score_summary_clear(struct ks_score_summary *summary)
 {
-    if (!summary)
-        return;
     ks_pool_free(&summary->pool);
     free(summary->line);
-    free(summary);
 }

@@ -314,30 +314,21 @@ static ks_status build(const struct ks_score_query *q, const struct rows *rows, 
 }
 
 ks_status ks_score_table_new(const struct ks_score_rows *all, const struct ks_score_query *query,
-                             struct ks_score_table **out)
+                             struct ks_score_table *table)
 {
-    KS_OWNED_BY(ks_score_table_free) struct ks_score_table *table = NULL;
-    KS_OWNED struct ks_score_row *row = NULL;
-    KS_OWNED struct run *run = NULL;
     struct rows rows = {0};
+    struct run *run;
 
-    *out = NULL;
-    KS_TRY(ks_alloc(1, sizeof *table, &table));
-    KS_TRY(ks_alloc(all->n, sizeof *row, &row));
-    rows.row = row;
+    *table = (struct ks_score_table){.n_tasks = 0};
+    KS_TRY(ks_pool_alloc(&table->pool, all->n, sizeof *rows.row, &rows.row));
     KS_TRY(take_rows(query, all, &rows));
-    KS_TRY(ks_alloc(rows.n, sizeof *run, &run));
-    KS_TRY(build(query, &rows, run, table));
-    *out = table, table = NULL;
-    return KS_OK;
+    KS_TRY(ks_pool_alloc(&table->pool, rows.n, sizeof *run, &run));
+    return build(query, &rows, run, table);
 }
 
-void ks_score_table_free(struct ks_score_table *table)
+void ks_score_table_clear(struct ks_score_table *table)
 {
-    if (!table)
-        return;
     ks_pool_free(&table->pool);
-    free(table);
 }
 
 struct ks_scores ks_score_table_scores(const struct ks_score_table *table)

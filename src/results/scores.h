@@ -103,6 +103,7 @@ struct ks_score_query {
     bool drop_missing, common_grid;
 };
 
+/* Empty when zeroed. */
 struct ks_score_table {
     struct ks_pool pool; /* the arrays. Owned */
     size_t n_tasks, n_runs, n_steps;
@@ -116,12 +117,11 @@ struct ks_score_table {
 /* Fails with KS_FORMAT, naming file, task, system, seed and step, if a score is missing and the
  * query does not allow it, if one task, seed and step has two scores, if a task of the query has
  * none, or if no score remains; with `normalize`, whose tasks have random and target scores, also
- * if a score of MyoSuite is not a share. The caller frees *table with ks_score_table_free; its
- * tasks are strings of `rows`. */
+ * if a score of MyoSuite is not a share. The caller clears the table, also after a
+ * failure; its tasks are strings of `rows`. */
 ks_status ks_score_table_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
-                             struct ks_score_table **table);
-void ks_score_table_free(struct ks_score_table *table); /* NULL is fine */
-KS_OWNER(ks_score_table_free, struct ks_score_table *)
+                             struct ks_score_table *table);
+void ks_score_table_clear(struct ks_score_table *table);
 
 /* The table as the strata of a bootstrap: one per task. Points into the table. */
 struct ks_scores ks_score_table_scores(const struct ks_score_table *table);
@@ -165,11 +165,10 @@ struct ks_score_summary {
  * ks_score_suite_name, then one for all. Without, there is one for each task, on the steps of its
  * own runs. Fails as ks_score_table_new, with KS_FORMAT if a task is unknown and scores are to be
  * normalized, or if no task of a system can be. The lines point to strings of `rows`. The caller
- * frees. */
+ * clears the summary, also after a failure. */
 ks_status ks_score_summary_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
-                               size_t resamples, struct ks_score_summary **summary);
-void ks_score_summary_free(struct ks_score_summary *summary); /* NULL is fine */
-KS_OWNER(ks_score_summary_free, struct ks_score_summary *)
+                               size_t resamples, struct ks_score_summary *summary);
+void ks_score_summary_clear(struct ks_score_summary *summary);
 
 /* The names of the suites, one of which is also split in two, in their order; NULL after the last,
  * which is KS_SCORE_TOTAL. */

@@ -394,7 +394,7 @@ TEST_IN_FOLDER(test_scores)
                                         "myo-key-turn"};
     char text[16384] = "system,task,seed,step,score\n";
     struct ks_score_rows rows = {0};
-    struct ks_score_summary *summary = NULL;
+    struct ks_score_summary summary;
 
     for (size_t i = 0; i < 20; i++)
         for (size_t k = 0; k < 2 * 5; k++) /* the last task's scores are shares */
@@ -405,8 +405,8 @@ TEST_IN_FOLDER(test_scores)
     assert_ok(ks_score_rows_add_csv(scratch("scores.csv"), &rows));
     assert_ok(
         ks_score_summary_new(&rows, &(struct ks_score_query){.normalize = true}, 0, &summary));
-    assert_ok(ks_scores_write(summary, scratch_folder, true));
-    ks_score_summary_free(summary);
+    assert_ok(ks_scores_write(&summary, scratch_folder, true));
+    ks_score_summary_clear(&summary);
     ks_score_rows_free(&rows);
     check_places(read_figure("scores"));
     check_named("scores", 12, named);

@@ -14,38 +14,32 @@ static void write_scores(const char *text)
 }
 
 static struct ks_score_rows rows;
+static struct ks_score_table table;
 
-/* Reads the file into `rows` and makes a table of it. */
-static ks_status make_table(const struct ks_score_query *query, struct ks_score_table **table)
+/* Reads the file into `rows` and makes the table of it. */
+static ks_status make_table(const struct ks_score_query *query)
 {
+    ks_score_table_clear(&table);
     ks_score_rows_free(&rows);
-    *table = NULL;
     KS_TRY(ks_score_rows_add_csv(scratch("scores.csv"), &rows));
-    return ks_score_table_new(&rows, query, table);
+    return ks_score_table_new(&rows, query, &table);
 }
 
 static void assert_refused(const struct ks_score_query *query, const char *words)
 {
-    struct ks_score_table *table;
-
-    assert_fails(make_table(query, &table), KS_FORMAT, words);
-    assert_null(table);
+    assert_fails(make_table(query), KS_FORMAT, words);
 }
 
-RELEASES(free_table, ks_score_table_free)
-
-static struct ks_score_table *read_scores(const struct ks_score_query *query)
+static const struct ks_score_table *read_scores(const struct ks_score_query *query)
 {
-    struct ks_score_table *table;
-
-    assert_ok(make_table(query, &table));
-    return hold_object(table, free_table);
+    assert_ok(make_table(query));
+    return &table;
 }
 
 static void check_size(const struct ks_score_query *query, size_t runs, size_t steps,
                        size_t dropped)
 {
-    struct ks_score_table *t = read_scores(query);
+    const struct ks_score_table *t = read_scores(query);
 
     assert_int_equal(t->n_runs, runs);
     assert_int_equal(t->n_steps, steps);
@@ -112,7 +106,7 @@ TEST(test_order)
 {
     const double expected[] = {1, 2, 3, 4, 5, 6};
     struct ks_score_query query = {0};
-    struct ks_score_table *t;
+    const struct ks_score_table *t;
     struct ks_scores scores;
 
     write_scores("s,b,0,100,6\ns,a,10,9,3\ns,a,9,100,2\ns,a,9,9,1\ns,b,0,9,5\ns,a,10,1e2,4\n");
@@ -135,7 +129,7 @@ TEST(test_selected_tasks)
 {
     const char *const some[] = {"walker-run", "dog-trot"}, *const unknown[] = {"dog-trot", "x"};
     struct ks_score_query query = {0};
-    struct ks_score_table *t;
+    const struct ks_score_table *t;
 
     write_scores("s,walker-run,0,0,100\ns,dog-trot,0,0,500\ns,my-task,0,0,7\n");
     query.n_tasks = 2;
@@ -156,7 +150,7 @@ TEST(test_selected_tasks)
 TEST(test_scores_that_are_not_finite)
 {
     struct ks_score_query query = {0};
-    struct ks_score_table *t;
+    const struct ks_score_table *t;
 
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,1,0,3\ns,a,1,50,inf\ns,a,2,0,nan\ns,a,2,50,4\n");
     assert_refused(&query,
@@ -176,7 +170,7 @@ TEST(test_scores_that_are_not_finite)
 TEST(test_missing_steps)
 {
     struct ks_score_query query = {0};
-    struct ks_score_table *t;
+    const struct ks_score_table *t;
 
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,0,100,3\ns,a,1,0,4\ns,a,1,100,5\n");
     assert_refused(&query, "scores.csv: a, s, seed 1, step 50: the score is missing");
@@ -261,6 +255,7 @@ TEST(test_cautions)
 
 static int end_tests(void **state)
 {
+    ks_score_table_clear(&table);
     ks_score_rows_free(&rows);
     return scratch_remove(state);
 }
