@@ -1,5 +1,6 @@
 #include "document/template.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,30 +8,20 @@
 #include "io/file.h"
 
 struct reading {
-    const char *path, *text; /* of the template */
+    const char *path; /* of the template */
     const struct ks_template_section *sections;
     void *data;
     FILE *out;
     bool inside, skipping; /* within an `if`; within one whose section is empty */
 };
 
-static size_t line_of(const struct reading *t, const char *at)
-{
-    size_t line = 1;
-
-    for (const char *c = t->text; c < at; c++)
-        line += *c == '\n';
-    return line;
-}
-
-static ks_status find_section(const struct reading *t, const char *at, const char *name,
+static ks_status find_section(const struct reading *t, const char *name,
                               const struct ks_template_section **section)
 {
     for (*section = t->sections; (*section)->name; (*section)++)
         if (strcmp((*section)->name, name) == 0)
             return KS_OK;
-    return ks_fail(KS_FORMAT, "%s:%zu: '%s': the report has no section of that name", t->path,
-                   line_of(t, at), name);
+    return ks_fail(KS_FORMAT, "%s: '%s': the report has no section of that name", t->path, name);
 }
 
 /* Prints a file of the template's folder. */
@@ -71,30 +62,27 @@ static ks_status print_section(const struct reading *t, const struct ks_template
 }
 
 /* One mark; `word` is its first word, which `argument` follows. */
-static ks_status apply(struct reading *t, const char *at, const char *word, const char *argument)
+static ks_status apply(struct reading *t, const char *word, const char *argument)
 {
     KS_CLEARED_BY(ks_document_clear) struct ks_document condition = {.n = 0};
     const struct ks_template_section *section;
 
     if (strcmp(word, "if") == 0) {
-        if (t->inside)
-            return ks_fail(KS_FORMAT, "%s:%zu: 'if %s' within another 'if'", t->path,
-                           line_of(t, at), argument);
-        KS_TRY(find_section(t, at, argument, &section));
+        assert(!t->inside);
+        KS_TRY(find_section(t, argument, &section));
         KS_TRY(fill(t, section, "", &condition));
         t->inside = true;
         t->skipping = condition.n == 0;
         return KS_OK;
     }
     if (strcmp(word, "end") == 0) {
-        if (!t->inside)
-            return ks_fail(KS_FORMAT, "%s:%zu: 'end' without 'if'", t->path, line_of(t, at));
+        assert(t->inside);
         t->inside = t->skipping = false;
         return KS_OK;
     }
     if (strcmp(word, "include") == 0)
         return t->skipping ? KS_OK : include(t, argument);
-    KS_TRY(find_section(t, at, word, &section));
+    KS_TRY(find_section(t, word, &section));
     return t->skipping ? KS_OK : print_section(t, section, argument);
 }
 
@@ -103,43 +91,33 @@ static ks_status read_mark(struct reading *t, const char *at, const char **next)
 {
     char mark[128], *argument;
     const char *end = strstr(at, "}}");
-    size_t length = end ? (size_t)(end - at) - 2 : 0;
 
-    if (!end || length >= sizeof mark)
-        return ks_fail(KS_FORMAT, "%s:%zu: '{{' without '}}'", t->path, line_of(t, at));
-    memcpy(mark, at + 2, length);
-    mark[length] = '\0';
+    assert(end && (size_t)(end - at) < sizeof mark);
+    snprintf(mark, sizeof mark, "%.*s", (int)(end - at) - 2, at + 2);
     argument = mark + strcspn(mark, " ");
     if (*argument)
         *argument++ = '\0';
     *next = end + 2;
-    return apply(t, at, mark, argument);
-}
-
-static ks_status print(struct reading *t)
-{
-    const char *next = t->text;
-
-    for (const char *at; (at = strstr(next, "{{"));) {
-        if (!t->skipping)
-            fwrite(next, 1, (size_t)(at - next), t->out);
-        KS_TRY(read_mark(t, at, &next));
-    }
-    if (t->inside)
-        return ks_fail(KS_FORMAT, "%s: 'if' without 'end'", t->path);
-    fputs(next, t->out);
-    return KS_OK;
+    return apply(t, mark, argument);
 }
 
 ks_status ks_template_print(const char *path, const struct ks_template_section *sections,
                             void *data, FILE *out)
 {
-    struct reading reading = {path, NULL, sections, data, out, false, false};
+    struct reading reading = {path, sections, data, out, false, false};
     KS_OWNED char *text = NULL;
+    const char *next;
 
     KS_TRY(ks_text_read(path, &text, NULL));
-    reading.text = text;
-    return print(&reading);
+    next = text;
+    for (const char *at; (at = strstr(next, "{{"));) {
+        if (!reading.skipping)
+            fwrite(next, 1, (size_t)(at - next), out);
+        KS_TRY(read_mark(&reading, at, &next));
+    }
+    assert(!reading.inside);
+    fputs(next, out);
+    return KS_OK;
 }
 
 ks_status ks_template_write(const char *path, const struct ks_template_section *sections,

@@ -25,8 +25,8 @@ struct ks_template_section {
 };
 
 /* Prints the template in the file `path` with these sections, of which the last has a NULL name.
- * `data` is passed to their functions. Fails with KS_FORMAT and the line on an unknown section, an
- * unclosed mark, and an `if` without its `end`; with KS_IO; and as the sections do. */
+ * `data` is passed to their functions. Marks are closed, and each `if` has its `end`. Fails with
+ * KS_FORMAT on an unknown section, with KS_IO, and as the sections do. */
 ks_status ks_template_print(const char *path, const struct ks_template_section *sections,
                             void *data, FILE *out);
 /* Prints the template into the file `to`, which appears complete or not at all. */

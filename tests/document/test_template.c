@@ -81,13 +81,9 @@ TEST_IN_FOLDER(test_template)
 
 TEST_IN_FOLDER(test_malformed_template)
 {
-    assert_fails(fill("a\n{{wrod}}"), KS_FORMAT, "template:2: 'wrod': the report has no section");
-    assert_fails(fill("\n\n{{if wrod}}{{end}}"), KS_FORMAT, "template:3: 'wrod'");
+    assert_fails(fill("a\n{{wrod}}"), KS_FORMAT, "template: 'wrod': the report has no section");
+    assert_fails(fill("{{if wrod}}{{end}}"), KS_FORMAT, "template: 'wrod'");
     assert_fails(fill("{{if absent}}{{wrod}}{{end}}"), KS_FORMAT, "'wrod'");
-    assert_fails(fill("a {{word"), KS_FORMAT, "template:1: '{{' without '}}'");
-    assert_fails(fill("{{if word}} a"), KS_FORMAT, "template: 'if' without 'end'");
-    assert_fails(fill("a {{end}}"), KS_FORMAT, "template:1: 'end' without 'if'");
-    assert_fails(fill("{{if word}}{{if word}}{{end}}{{end}}"), KS_FORMAT, "within another 'if'");
     assert_fails(fill("{{include nothing}}"), KS_IO, "/nothing");
     assert_fails(fill("{{failure paper}}"), KS_FULL, "no paper");
 }
