@@ -302,6 +302,23 @@ static ks_status find_existence(const struct ks_claim_question *q, const size_t 
 
 /* --- any claim --- */
 
+/* The seeds (indices in the study) in which all `needed` [KS_JUDGED] architectures count, into seed
+ * [seeds]; returns how many there are. */
+static size_t find_seeds(const struct ks_claim_values *v, const bool *needed, size_t *seed)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->seeds; i++) {
+        bool all = true;
+
+        for (size_t k = 0; k < KS_JUDGED; k++)
+            all = all && (!needed[k] || v->counts[k][i]);
+        if (all)
+            seed[n++] = i;
+    }
+    return n;
+}
+
 ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
 {
     static ks_status (*const find_by[])(const struct ks_claim_question *, const size_t *,
@@ -318,13 +335,14 @@ ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
     size_t seed[KS_STUDY_SEEDS], n;
 
     ks_paper_claim_needs(q->claim, needed);
-    n = ks_claim_values_seeds(q->values, needed, seed);
-    *f = (struct ks_finding){.seeds = n,
-                             .units = n,
-                             .effect_low = NAN,
-                             .effect_high = NAN,
-                             .theta = ks_paper_claim_theta(q->claim, q->values->source.statistic),
-                             .p = NAN,
-                             .within = NAN};
+    n = find_seeds(q->values, needed, seed);
+    *f = (struct ks_finding){
+        .seeds = n,
+        .units = n,
+        .effect_low = NAN,
+        .effect_high = NAN,
+        .theta = q->claim->theta[ks_claim_statistic_base(q->values->source.statistic)],
+        .p = NAN,
+        .within = NAN};
     return find_by[q->claim->kind](q, seed, f);
 }

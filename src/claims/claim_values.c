@@ -403,18 +403,3 @@ ks_status ks_claim_values_find(const struct ks_results *r, const struct ks_claim
                 KS_TRY(find_value(v, source, k, i));
     return KS_OK;
 }
-
-size_t ks_claim_values_seeds(const struct ks_claim_values *v, const bool *needed, size_t *seed)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < v->seeds; i++) {
-        bool all = true;
-
-        for (size_t k = 0; k < KS_JUDGED; k++)
-            all = all && (!needed[k] || v->counts[k][i]);
-        if (all)
-            seed[n++] = i;
-    }
-    return n;
-}

@@ -148,11 +148,6 @@ enum ks_claim_statistic ks_claim_statistic_base(enum ks_claim_statistic statisti
                                            : statistic;
 }
 
-double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
-{
-    return claim->theta[ks_claim_statistic_base(statistic)];
-}
-
 /* --- the twelve --- */
 
 static const char *const normalizations[] = {"bn", "ln", "dense"}, *const losses[] = {"ce", "mse"};

@@ -103,8 +103,6 @@ bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statis
 /* The statistic whose thresholds and criteria a statistic has: the control's are the sound one's,
  * the revised one's are the paper's, and each of the others has its own. */
 enum ks_claim_statistic ks_claim_statistic_base(enum ks_claim_statistic statistic);
-/* The threshold for a statistic. */
-double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
 /* Our plot of what the figure shows. */
 const char *ks_paper_claim_plot(const struct ks_paper_claim *claim);
 bool ks_claim_is_number(enum ks_claim_quantity quantity);

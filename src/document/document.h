@@ -141,9 +141,9 @@ void ks_document_clear(struct ks_document *document);
 /* The most characters of a line that this program's documents have on a terminal. */
 enum { KS_DOCUMENT_WIDTH = 100 };
 
-/* Prints what has been added since the last call for a terminal: paragraphs in lines of at most
- * `width` bytes; tables and lines with a long value may be wider. Fails with `status`, before it
- * prints. */
+/* Prints what has been added since the last call for a terminal: paragraphs, without their cells,
+ * in lines of at most `width` bytes; tables and lines with a long value may be wider. Fails with
+ * `status`, before it prints. */
 ks_status ks_document_print(struct ks_document *document, size_t width, FILE *out);
 /* Prints it as HTML, each section as a <section>. All ids in it start with `id`, so that a page can
  * have several documents. Fails with `status`, before it prints; with KS_IO or KS_FORMAT if a

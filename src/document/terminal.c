@@ -156,22 +156,16 @@ static void print_wrapped(const char *first, const char *next, size_t width, FIL
 
 static ks_status print_paragraph(const struct ks_block *b, size_t width, FILE *out)
 {
-    static const char *const first[] = {
-        [KS_BLOCK_SECTION] = "", [KS_BLOCK_SUBSECTION] = "", [KS_BLOCK_TEXT] = "  ",
-        [KS_BLOCK_WORDS] = "  ", [KS_BLOCK_NOTE] = "  ",     [KS_BLOCK_ITEM] = "  - ",
-        [KS_BLOCK_HEADS] = "  ", [KS_BLOCK_OPENS] = "  ",    [KS_BLOCK_FIGURE] = "  Plot: "};
+    const bool title = b->kind <= KS_BLOCK_SUBSECTION;
     KS_OWNED char *text = NULL;
 
-    fputs(b->kind <= KS_BLOCK_SUBSECTION ? "\n" : "", out);
+    fputs(title ? "\n" : "", out);
     KS_TRY(show_marked(b->text, &text));
-    print_wrapped(first[b->kind], text, width, out);
-    for (size_t k = 0; k < b->n; k++) {
-        KS_OWNED char *name = NULL, *shown = NULL;
-
-        KS_TRY(show(b->cell[k].link ? b->cell[k].link : "", NULL, &name));
-        KS_TRY(show(b->cell[k].text, b->cell[k].note, &shown));
-        fprintf(out, "    %-*s %s\n", NAME, name, shown);
-    }
+    print_wrapped(title                        ? ""
+                  : b->kind == KS_BLOCK_ITEM   ? "  - "
+                  : b->kind == KS_BLOCK_FIGURE ? "  Plot: "
+                                               : "  ",
+                  text, width, out);
     return KS_OK;
 }
 

@@ -100,7 +100,7 @@ static ks_status scores(const struct ks_arguments *arguments)
     KS_TRY(ks_scores_warn_settings(&rows));
     if (command.out)
         KS_TRY(ks_scores_write(&summary, command.out, !command.raw));
-    return command.csv ? ks_scores_print_csv(&summary) : ks_scores_print(&summary, stdout);
+    return ks_scores_print(&summary, command.csv);
 }
 
 int main(int argc, char **argv)

@@ -179,11 +179,3 @@ const struct ks_plot ks_plots[KS_PLOTS] = {
      {"distance"},
      "no values"},
 };
-
-bool ks_plot_has_data(const struct ks_plot *plot, const struct ks_table *table)
-{
-    for (const char *const *column = plot->columns; *column; column++)
-        if (ks_table_has_number(table, *column))
-            return true;
-    return false;
-}

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "core/error.h"
-#include "io/table.h"
 #include "report/summary_table.h"
 #include "results/results.h"
 #include "study/study_file.h"
@@ -25,9 +24,6 @@ extern const struct ks_plot ks_plots[KS_PLOTS];
 /* " (of 1,000)" for words beside returns of dm_control's tasks, which give a reward of at most 1 in
  * each of 1,000 steps; "" for other tasks. */
 const char *ks_plots_most_return(const struct ks_study *study);
-
-/* Whether its table has the data of a plot. */
-bool ks_plot_has_data(const struct ks_plot *plot, const struct ks_table *table);
 
 /* Where the panels of architectures stand in plots with a panel per architecture. */
 struct ks_panels {

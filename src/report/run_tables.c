@@ -199,9 +199,10 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
     const double critics = (double)of->settings.critics, batch = (double)of->settings.batch;
     struct ks_env_about about;
     struct ks_widths widths;
-    char *text[KS_TEXTS], *path = NULL;
-    json_t *json = NULL;
-    ks_status status = KS_OK;
+    char *text[KS_TEXTS];
+    KS_OWNED char *path = NULL;
+    json_auto_t *json = NULL;
+    ks_status status;
 
     *costs = (struct costs){{NAN, NAN, false}, {NAN, NAN, false}};
     if (of->elsewhere || !ks_env_about_task(r->study->env, &about))
@@ -210,19 +211,17 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
     if (status == KS_IO)
         return KS_OK; /* a system's file is not where the study had it: the cost is unknown */
     KS_TRY(status);
-    KS_GO(ks_architecture_widths(text, about.observations, about.actions, &widths));
-    KS_GO(ks_results_path(r, run, "run.json", &path));
+    status = ks_architecture_widths(text, about.observations, about.actions, &widths);
+    ks_texts_free(text);
+    KS_TRY(status);
+    KS_TRY(ks_results_path(r, run, "run.json", &path));
     json = json_load_file(path, 0, NULL);
-    KS_GO(read_network(json, "critic", path, widths.critic, &costs->critics));
-    KS_GO(read_network(json, "actor", path, widths.actor, &costs->actor));
+    KS_TRY(read_network(json, "critic", path, widths.critic, &costs->critics));
+    KS_TRY(read_network(json, "actor", path, widths.actor, &costs->actor));
     costs->critics.parameters *= critics;
     costs->critics.flops *= critics * batch * (costs->critics.joint ? 2 : 1);
     costs->actor.flops *= batch;
-done:
-    json_decref(json);
-    ks_texts_free(text);
-    free(path);
-    return status;
+    return KS_OK;
 }
 
 /* The updates over the time in updates, up to the last step of the study. A row's time is the

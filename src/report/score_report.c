@@ -34,26 +34,6 @@ static struct ks_cell estimate_cell(const struct ks_estimate *e)
     return ks_cell_or(ks_cell_printed(text, e->value), "-");
 }
 
-ks_status ks_scores_print(const struct ks_score_summary *s, FILE *out)
-{
-    KS_CLEARED_BY(ks_document_clear) struct ks_document d = {.n = 0};
-
-    ks_document_table(
-        &d, "",
-        KS_CELLS(ks_cell_name("system"), ks_cell_text("suite"), ks_cell_heading("tasks"),
-                 ks_cell_heading("runs"), ks_cell_heading("last step"),
-                 ks_cell_heading("iqm at the last step"), ks_cell_heading("area under the iqm")));
-    for (size_t i = 0; i < s->n; i++) {
-        const struct ks_score_line *line = &s->line[i];
-
-        ks_document_cells(&d, ks_cell_name(line->system), ks_cell_text(line->suite),
-                          ks_cell_count(line->tasks), ks_cell_count(line->runs),
-                          ks_cell_digits(10, last_step(line)),
-                          estimate_cell(ks_score_line_last(line)), estimate_cell(&line->area));
-    }
-    return ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
-}
-
 static void fill_scores(const struct ks_score_summary *s, struct ks_table *out)
 {
     ks_table_columns(out, "system,suite,tasks,runs,first_step,last_step,evaluations,iqm~,area~");
@@ -90,9 +70,26 @@ static ks_status write_table(const struct ks_score_summary *s, const char *dir, 
     return KS_OK;
 }
 
-ks_status ks_scores_print_csv(const struct ks_score_summary *s)
+ks_status ks_scores_print(const struct ks_score_summary *s, bool csv)
 {
-    return write_table(s, NULL, "scores", fill_scores);
+    KS_CLEARED_BY(ks_document_clear) struct ks_document d = {.n = 0};
+
+    if (csv)
+        return write_table(s, NULL, "scores", fill_scores);
+    ks_document_table(
+        &d, "",
+        KS_CELLS(ks_cell_name("system"), ks_cell_text("suite"), ks_cell_heading("tasks"),
+                 ks_cell_heading("runs"), ks_cell_heading("last step"),
+                 ks_cell_heading("iqm at the last step"), ks_cell_heading("area under the iqm")));
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ks_score_line *line = &s->line[i];
+
+        ks_document_cells(&d, ks_cell_name(line->system), ks_cell_text(line->suite),
+                          ks_cell_count(line->tasks), ks_cell_count(line->runs),
+                          ks_cell_digits(10, last_step(line)),
+                          estimate_cell(ks_score_line_last(line)), estimate_cell(&line->area));
+    }
+    return ks_document_print(&d, KS_DOCUMENT_WIDTH, stdout);
 }
 
 /* --- warnings --- */

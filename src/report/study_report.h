@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "core/error.h"
 #include "results/scores.h"
@@ -20,9 +19,8 @@ ks_status ks_report_sweep(const char *dir);
 
 /* --- scores over tasks: printed and drawn --- */
 
-/* A line per system and suite: in aligned columns; as CSV on standard output. KS_MEMORY. */
-ks_status ks_scores_print(const struct ks_score_summary *summary, FILE *out);
-ks_status ks_scores_print_csv(const struct ks_score_summary *summary);
+/* A line per system and suite, on standard output: in aligned columns or as CSV. KS_MEMORY. */
+ks_status ks_scores_print(const struct ks_score_summary *summary, bool csv);
 
 /* On standard error: runs and tasks that are left out, intervals that are too narrow, systems that
  * do not compare; and systems with other settings on other tasks. */

@@ -460,6 +460,15 @@ static ks_status fill(const struct ks_tables *t, const struct ks_table_file *fil
     return KS_OK;
 }
 
+/* Whether its table has the data of a plot. */
+static bool has_data(const struct ks_plot *plot, const struct ks_table *table)
+{
+    for (const char *const *column = plot->columns; *column; column++)
+        if (ks_table_has_number(table, *column))
+            return true;
+    return false;
+}
+
 /* Fills and writes a table, and notes which plots have data in it. */
 static ks_status write_file(const struct ks_tables *t, const struct ks_table_file *file,
                             bool drawn[KS_PLOTS])
@@ -470,7 +479,7 @@ static ks_status write_file(const struct ks_tables *t, const struct ks_table_fil
     KS_TRY(ks_table_write(&table, t->r->dir, file->name));
     for (size_t i = 0; i < KS_PLOTS; i++)
         if (strcmp(ks_plots[i].table, file->name) == 0)
-            drawn[i] = ks_plot_has_data(&ks_plots[i], &table);
+            drawn[i] = has_data(&ks_plots[i], &table);
     return KS_OK;
 }
 

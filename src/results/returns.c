@@ -83,11 +83,6 @@ static ks_status read_elsewhere(const struct ks_study *s, const char *folder, do
     return *malformed ? KS_OK : status;
 }
 
-static bool is_due(const struct ks_study *s, struct ks_study_run run, size_t evaluation)
-{
-    return ks_study_has_return(s, (struct ks_study_place){run.architecture, run.seed, evaluation});
-}
-
 ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, const char *folder,
                           double *returns, bool *malformed)
 {
@@ -110,8 +105,8 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
         size_t found;
         double value;
 
-        if (!is_due(s, run, k)) /* a step of other runs */
-            continue;
+        if (!ks_study_has_return(s, (struct ks_study_place){run.architecture, run.seed, k}))
+            continue; /* a step of other runs */
         KS_TRY(find_return(csv, column, s->evaluation[k], &found, &value));
         if (found > 0 && isfinite(value))
             returns[k] = value;
