@@ -4,18 +4,13 @@
 #include "results/comparison.h"
 #include "results/correlation.h"
 
-enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
-
 /* Levels rise and returns fall from one architecture to the next, in all seeds. */
 static void put_correlated(double sign)
 {
     FOR_RUNS(k, i) {
-        struct ks_result *run = run_of(k, i);
-
         put_level(k, i, 2 + 0.1 * (double)k + 0.01 * (double)i);
         put_paper(k, i, "lambda_max", 0.1 * (double)k);
-        run->returns[study_results->study->n_evaluations - 1] = 500 - sign * 20 * (double)k +
-                                                                (double)i;
+        put_return(k, i, 500 - sign * 20 * (double)k + (double)i);
     }
 }
 
@@ -115,7 +110,7 @@ TEST_THREE_SEEDS(test_same_as_correlation_csv)
 TEST_THREE_SEEDS(test_seed_without_a_return)
 {
     put_correlated(1);
-    run_of(LONE, 2)->returns[study_results->study->n_evaluations - 1] = NAN;
+    put_return(LONE, 2, NAN);
     assert_int_equal(correlated("kappa-and-return", KS_CLAIM_PAPER)->found.seeds, 2);
     assert_word(judge(200), "kappa-and-return", KS_CLAIM_PAPER, "same direction");
 }

@@ -5,8 +5,6 @@
 
 /* --- all-three-lowest --- */
 
-enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
-
 /* bn+wn+ce is at 1 decade, the others at 3. */
 static void put_best_lowest(void)
 {

@@ -2,7 +2,7 @@
  * 2026-11-27, which were written when the results of earlier runs were known. */
 #include "claimed.h"
 
-enum { XQC1 = XQC + 1, XQC2, RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
+enum { XQC1 = XQC + 1, XQC2 };
 
 static int make_starts(void **state)
 {
@@ -110,7 +110,7 @@ TEST_WITH(test_revised_correlation, make_starts, claimed_end)
         put_kappa(XQC1, k, 2 + x - swap);
         put_kappa(XQC2, k, 2 + x);
         for (size_t i = 0; i < 3; i++)
-            run_of(k, i)->returns[study_results->study->n_evaluations - 1] = 500 - 20 * (double)k;
+            put_return(k, i, 500 - 20 * (double)k);
     }
     begin_all("2026-12-01");
     row = row_of(judge(200), "kappa-and-return", KS_CLAIM_REVISED);

@@ -2,19 +2,11 @@
  * verdicts are known. */
 #include "claimed.h"
 
-/* A return of every run at the end; 10 at the start. */
-static void put_return(size_t number, size_t seed, double last)
-{
-    run_of(number, seed)->returns[study_results->study->n_evaluations - 1] = last;
-}
-
 static void put_returns_of(double best, double others)
 {
     FOR_RUNS(k, i)
         put_return(k, i, k == BEST ? best : others);
 }
-
-enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
 
 /* --- the highest return --- */
 
@@ -184,32 +176,11 @@ TEST_THREE_SEEDS(test_falling_learning_rate)
     assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, 0, 1e-9);
 }
 
-TEST_THREE_SEEDS(test_growth_with_squared_error)
-{
-    put_all(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 1);
-    assert_word(judge(0), "mse-gradient-tenfold", KS_CLAIM_PAPER, "supported");
-    assert_word(judge(0), "mse-effective-lr-tenfold", KS_CLAIM_PAPER, "not supported");
-    put_all(EFFECTIVE_LR, KS_FACTOR_LOSS, KS_MSE, 0.7);
-    assert_word(judge(0), "mse-effective-lr-tenfold", KS_CLAIM_PAPER, "supported");
-}
-
 static void put_metric(size_t which, enum ks_claim_factor factor, size_t level, double decades)
 {
     FOR_RUNS(k, i)
         for (size_t t = 0; t < ROWS && is_of(k, factor, level); t++)
             metric[k][i][t][which] = decades;
-}
-
-TEST_THREE_SEEDS(test_levels_of_metrics)
-{
-    put_metric(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 2.1);
-    put_metric(EFFECTIVE_LR, KS_FACTOR_NORMALIZATION, KS_LN, 0.31);
-    assert_word(judge(0), "ce-gradient-far-below", KS_CLAIM_PAPER, "supported");
-    assert_word(judge(0), "ln-larger-effective-lr", KS_CLAIM_PAPER, "supported");
-    put_metric(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 1.9);
-    put_metric(EFFECTIVE_LR, KS_FACTOR_NORMALIZATION, KS_LN, 0.29);
-    assert_word(judge(0), "ce-gradient-far-below", KS_CLAIM_PAPER, "not supported");
-    assert_word(judge(0), "ln-larger-effective-lr", KS_CLAIM_PAPER, "not supported");
 }
 
 /* Growing and shrinking count alike; what happens without WN does not count. */
@@ -235,7 +206,8 @@ TEST_ONE_SEED(test_constant_norm_with_one_seed)
     assert_word(judge(0), "norm-constant-with-wn", KS_CLAIM_PAPER, "opposite direction");
 }
 
-/* The mean over all cells is enough, but not in the cell that the paper shows. */
+/* A mean over all cells of little more than the threshold is enough, but not with little less in
+ * the cell that the paper shows. */
 TEST_THREE_SEEDS(test_cell_of_the_paper)
 {
     static const struct {
@@ -247,17 +219,17 @@ TEST_THREE_SEEDS(test_cell_of_the_paper)
         bool growth;
     } paper[] = {
         {"effective-lr-falls-without-wn", EFFECTIVE_LR, KS_FACTOR_WEIGHT_NORMALIZATION, 0,
-         KS_TWELVE_OF(KS_BN, 0, KS_CE), -0.4, -0.29, true},
+         KS_TWELVE_OF(KS_BN, 0, KS_CE), -0.31, -0.29, true},
         {"mse-gradient-tenfold", GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, KS_TWELVE_OF(KS_BN, 1, KS_MSE),
-         1, 0.69, true},
+         0.71, 0.69, true},
         {"mse-effective-lr-tenfold", EFFECTIVE_LR, KS_FACTOR_LOSS, KS_MSE,
-         KS_TWELVE_OF(KS_BN, 1, KS_MSE), 1, 0.69, true},
+         KS_TWELVE_OF(KS_BN, 1, KS_MSE), 0.71, 0.69, true},
         {"ce-gradient-far-below", GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, KS_TWELVE_OF(KS_BN, 1, KS_MSE),
-         3, 1.9, false},
-        {"norm-constant-with-wn", PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, BEST, 0.01, 0.05,
+         2.1, 1.9, false},
+        {"norm-constant-with-wn", PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, BEST, 0.04, 0.042,
          true},
         {"ln-larger-effective-lr", EFFECTIVE_LR, KS_FACTOR_NORMALIZATION, KS_LN,
-         KS_TWELVE_OF(KS_LN, 1, KS_CE), 0.5, 0.29, false},
+         KS_TWELVE_OF(KS_LN, 1, KS_CE), 0.31, 0.29, false},
     };
 
     for (size_t n = 0; n < sizeof paper / sizeof *paper; n++) {

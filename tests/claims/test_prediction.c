@@ -52,7 +52,7 @@ static void put_study(double (*y)(size_t), double (*x)(size_t))
 {
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < study_seeds; i++) {
-            run_of(k, i)->returns[study_results->study->n_evaluations - 1] = pow(10, y(k));
+            put_return(k, i, pow(10, y(k)));
             put_paper(k, i, "kappa", x(k));
         }
 }
@@ -156,7 +156,7 @@ TEST_WITH(test_missing, make_three, claimed_end)
     assert_true(isfinite(find_row(KS_STAT_KAPPA_Q99, KS_LOWER_END, "hessian")->with.q2));
     assert_true(isnan(find_row(KS_STAT_KAPPA_Q99, KS_UPPER_END, "hessian")->with.q2));
     for (size_t i = 0; i < study_seeds; i++)
-        run_of(LONE, i)->returns[study_results->study->n_evaluations - 1] = 0;
+        put_return(LONE, i, 0);
     predict();
     assert_int_equal(found.n, 0);
 }

@@ -167,6 +167,11 @@ static void write_progress(void)
         }
 }
 
+void put_return(size_t number, size_t seed, double last)
+{
+    run_of(number, seed)->returns[study_results->study->n_evaluations - 1] = last;
+}
+
 void put_growth(size_t number, size_t seed, size_t which, double decades)
 {
     for (size_t t = 0; t < ROWS; t++)

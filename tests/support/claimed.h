@@ -21,7 +21,8 @@ enum { PARAM_NORM, GRAD_NORM, EFFECTIVE_LR, METRICS };
 
 #define BEST KS_BEST
 
-#define LONE KS_TWELVE_OF(KS_DENSE, 0, KS_MSE)
+#define LONE  KS_TWELVE_OF(KS_DENSE, 0, KS_MSE)
+#define RIVAL KS_TWELVE_OF(KS_LN, 0, KS_CE)
 
 extern struct ks_results *study_results;
 extern size_t study_seeds;
@@ -64,6 +65,9 @@ void put_level(size_t number, size_t seed, double decades);
  * study's file, after [train]. */
 void claimed_new(const char *architectures, size_t seeds, const char *more);
 int claimed_end(void **state);
+
+/* The last return of a run; the first is 10. */
+void put_return(size_t number, size_t seed, double last);
 
 /* A metric of one run grows by this many decades from its first to its last quarter. */
 void put_growth(size_t number, size_t seed, size_t which, double decades);
