@@ -6,24 +6,11 @@ load plots.'/style.gp'
 columns = grid_columns; rows = grid_rows
 right = 0.08; top = 0.22; gap_x = 0.12; gap_y = 0.42; panel_h = 0.89
 
-# the panels of a row share one axis
-array row_largest[rows]; array row_smallest[rows]
-do for [g=0:rows-1] {
-    row_largest[g + 1] = 0; row_smallest[g + 1] = 1e308
-    do for [i=1:words(archs)] {
-        if (row_of(i) != g) { continue }
-        eval reset_limits
-        stats 'tables/density.csv' \
-            using (is(word(archs, i)) ? take(abs(number('lower'))) + take(abs(number('upper'))) : 0) nooutput
-        if (found > 0 && high > 0) {
-            row_largest[g + 1] = high > row_largest[g + 1] ? high : row_largest[g + 1]
-            row_smallest[g + 1] = 1e-6*high < row_smallest[g + 1] ? 1e-6*high : row_smallest[g + 1]
-        }
-    }
-    if (row_largest[g + 1] == 0) { row_largest[g + 1] = 1.; row_smallest[g + 1] = 1e-6 }
-}
+table = 'tables/density.csv'
+take_row(dummy) = take(abs(number('lower'))) + take(abs(number('upper')))
+eval row_limits
 eval reset_limits
-stats 'tables/density.csv' using (take(positive(number('density_per_decade')))) nooutput
+stats table using (take(positive(number('density_per_decade')))) nooutput
 floor_y = low > high ? 1e-6 : low < 1e-7 ? 1e-7 : 10.**floor(log10(low))
 top_y = 30*(low > high ? 1. : 10.**ceil(log10(high)))
 zero_colour = '#cccccc'
@@ -63,12 +50,12 @@ do for [i=1:words(archs)] {
              using (is(arch) ? 0 : NaN):(top_y):(-symlog(number('noise_floor'))): \
                    (symlog(number('noise_floor'))):(floor_y):(top_y) \
              with boxxyerror fc rgb zero_colour fs solid noborder, \
-         'tables/density.csv' \
+         table \
              using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN): \
                    (number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))): \
                    (floor_y):(limited(number('density_per_decade'))) \
              with boxxyerror fc rgb colour(i) fs transparent solid 0.45 noborder, \
-         'tables/density.csv' \
+         table \
              using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN): \
                    (number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))): \
                    (limited(number('density_per_decade_low'))):(limited(number('density_per_decade_high'))) \

@@ -5,20 +5,9 @@ load plots.'/style.gp'
 columns = grid_columns; rows = grid_rows
 right = 0.08; top = 0.22; bottom = 0.5; gap_x = 0.12; gap_y = 0.42; panel_h = 0.89
 table = 'tables/distribution.csv'
-array row_largest[rows]; array row_smallest[rows]
-do for [g=0:rows-1] {
-    row_largest[g + 1] = 0; row_smallest[g + 1] = 1e308
-    do for [i=1:words(archs)] {
-        if (row_of(i) != g) { continue }
-        eval reset_limits
-        stats table using (is(word(archs, i)) ? take(abs(number('eigenvalue'))) : 0) nooutput
-        if (found > 0) {
-            row_largest[g + 1] = high > row_largest[g + 1] ? high : row_largest[g + 1]
-            row_smallest[g + 1] = low < row_smallest[g + 1] ? low : row_smallest[g + 1]
-        }
-    }
-    if (row_largest[g + 1] == 0) { row_largest[g + 1] = 1.; row_smallest[g + 1] = 1e-6 }
-}
+take_row(dummy) = take(abs(number('eigenvalue')))
+row_least(dummy) = low
+eval row_limits
 eval reset_limits
 stats table using (take(positive(number('beyond_upper')))) nooutput
 top_y = low > high ? 10. : 2*high

@@ -7,9 +7,6 @@ table = 'tables/efficiency.csv'
 has_first = 0
 of_row(i) = is(word(archs, i))
 load plots.'/against_return.gp'
-eval end_notes
-bottom = 0.52 + 0.14*note_lines
-eval size_panels
 titles = '"parameters" "operations" "updates/s"'
 names = 'parameters flops updates_per_second'
 end_or_value(end) = name eq 'updates_per_second' ? number(name.end) : NaN
@@ -17,10 +14,8 @@ tip_cost(dummy) = sprintf('%s: %s %.4g', strcol('architecture'), word(titles, pa
              (name eq 'updates_per_second' ? interval(name) : ''). \
               sprintf('; return %.4g', number('return')).interval('return')
 
-eval open_plot
-set multiplot
 g = 0
-eval draw_notes
+eval begin_plot
 do for [panel=0:2] {
     c = panel
     name = word(names, panel + 1)

@@ -17,12 +17,7 @@ value_axis = sprintf('axis = "y"; most = 4; a = %.9g; b = %.9g; set yrange [a:b]
 eval value_axis
 eval size_left
 rows = 1; right = 0.1; top = 0.22; gap_x = 0.12; gap_y = 0; panel_h = 1.7
-eval end_notes
-bottom = 0.52 + 0.14*note_lines
-eval size_panels
-eval open_plot
-set multiplot
-eval draw_notes
+eval begin_plot
 set logscale y; logarithmic = 1
 set xrange [first - 0.5:last + 0.5]
 set xtics nomirror first, ceil((last - first + 1)/8.)

@@ -39,13 +39,7 @@ do for [j in order] {
 }
 note = 'others'; note_colour = '#c8c8c8'; note_dash = 1
 if (singled && in_figure8 < words(archs)) { eval note_line }
-eval end_notes
-bottom = 0.52 + 0.14*note_lines
-eval size_panels
-
-eval open_plot
-set multiplot
-eval draw_notes
+eval begin_plot
 set logscale y
 set label 4 steps_title at screen 0.5, screen (bottom - 0.38)/height center
 g = 0

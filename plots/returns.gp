@@ -10,12 +10,7 @@ return_axis = 'axis = "y"; most = 6; a = low; b = high; set yrange [a:b]; eval l
 eval return_axis
 eval size_left
 rows = 1; right = 0.1; top = 0.22; gap_x = 0.12; gap_y = 0; panel_h = 1.7
-eval end_notes
-bottom = 0.52 + 0.14*note_lines
-eval size_panels
-eval open_plot
-set multiplot
-eval draw_notes
+eval begin_plot
 y = 'return'; g = 0
 do for [c=0:columns-1] {
     p = word(panels, c + 1) + 0

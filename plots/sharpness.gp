@@ -38,13 +38,8 @@ ratio_axis = ' \
 do for [operator in operators] { eval ratio_axis }
 eval size_left
 rows = words(operators); right = 0.1; top = 0.22; gap_x = 0.12; gap_y = 0.16; panel_h = 1.7
-eval end_notes
-bottom = 0.52 + 0.14*note_lines
-eval size_panels
 
-eval open_plot
-set multiplot
-eval draw_notes
+eval begin_plot
 set logscale y; logarithmic = 1
 limit = 1
 do for [g=0:rows-1] {

@@ -11,9 +11,6 @@ table = 'tables/summary.csv'
 has_first = 0
 of_row(i) = is(word(archs, i)) && strcol('analysis') eq 'standard'
 load plots.'/against_return.gp'
-eval end_notes
-bottom = 0.52 + 0.14*note_lines
-eval size_panels
 
 any(x) = strcol('analysis') eq 'standard' ? x : NaN
 titles = '"eigenvalues > max/100" "max / 99th percentile" "κ along the gradient"'
@@ -29,9 +26,7 @@ upper_or(x) = number(name.'_upper') == number(name.'_upper') ? number(name.'_upp
 most_or(x) = number(name.'_most') == number(name.'_most') ? number(name.'_most') : x
 middle(i) = upper_or(-1) < 0 ? lower(i) : sqrt(lower(i)*in_axis(upper_or(-1)))
 
-eval open_plot
-set multiplot
-eval draw_notes
+eval begin_plot
 do for [g=0:rows-1] { do for [c=0:2] {
     group = rows > 1 ? g + 1 : 0
     name = word(names, c + 1); title = word(titles, c + 1)

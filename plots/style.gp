@@ -222,6 +222,23 @@ symlog_tics = ' \
     }; \
     eval sprintf("set %srange [%.9g:%.9g]", axis, -symlog_end, symlog_end)'
 
+# Symmetric-log axes that the panels of a row share, row_largest[g + 1] and row_smallest[g + 1]: of the numbers that
+# take_row(0) takes from the rows of `table`, the largest, and of all panels the smallest row_least(0): a millionth of a
+# panel's largest, unless a script says otherwise.
+row_least(dummy) = 1e-6*high
+row_limits = ' \
+    array row_largest[rows]; array row_smallest[rows]; \
+    do for [g=1:rows] { row_largest[g] = 0; row_smallest[g] = 1e308 }; \
+    do for [i=1:words(archs)] { \
+        eval reset_limits; g = row_of(i) + 1; \
+        stats table using (is(word(archs, i)) ? take_row(0) : 0) nooutput; \
+        if (found > 0 && high > 0) { \
+            row_largest[g] = high > row_largest[g] ? high : row_largest[g]; \
+            row_smallest[g] = row_least(0) < row_smallest[g] ? row_least(0) : row_smallest[g] \
+        } \
+    }; \
+    do for [g=1:rows] { if (row_largest[g] == 0) { row_largest[g] = 1.; row_smallest[g] = 1e-6 } }'
+
 # The first line of `table`; whether it names a column: tables of older versions lack some.
 read_header = ' \
     set datafile separator "\t"; \
@@ -286,6 +303,14 @@ end_notes = ' \
         }; \
         note_lines = note_lines + lines; noted = notes \
     }'
+# Lays out a plot whose notes stand below the titles of its x axes, and begins to draw it.
+begin_plot = ' \
+    eval end_notes; \
+    bottom = 0.52 + 0.14*note_lines; \
+    eval size_panels; \
+    eval open_plot; \
+    set multiplot; \
+    eval draw_notes'
 has_kind(k, kind) = strstrt(kind_of[k], kind) > 0
 # Widths differ by dashes, as an SVG file's line of the colour and width of the one before would have its dashes.
 note_at(x) = (x_of_note[note_k] + x)/width
