@@ -387,7 +387,7 @@ static ks_status run(struct ks_audit *a)
     KS_TRY(read_summary(a->file, a->options, &a->summary));
     KS_TRY(ks_audit_folder(a->path, a->options, &a->folder));
     KS_TRY(ks_folder_make("%s", a->folder));
-    KS_TRY(ks_report_sweep(a->folder));
+    ks_report_sweep(a->folder);
     for (size_t i = 0; i < KS_AUDIT_TASKS; i++)
         KS_GO(kept_path(a, i, &path[i]));
     KS_GO(compute_missing(a, path, &clock));

@@ -169,14 +169,13 @@ static ks_status find_x(const struct ks_results *r, const struct predictor *p, d
     ks_twelve_find(r->study, architecture);
     KS_TRY(ks_alloc(r->study->n_seeds * r->study->n_checkpoints, sizeof *values, &values));
     for (size_t k = 0; k < KS_TWELVE && *found; k++) {
-        const struct ks_result *run[KS_STUDY_SEEDS];
-        const size_t runs = ks_results_runs(r, architecture[k], run);
+        const struct ks_runs runs = ks_results_runs(r, architecture[k]);
         size_t n = 0;
 
-        for (size_t i = 0; i < runs; i++)
+        for (size_t i = 0; i < runs.n; i++)
             for (size_t t = 0; t < r->study->n_checkpoints; t++)
                 if (ks_results_is_pooled(r, analyses.index[0], t)) {
-                    values[n] = value_of(r, run[i], t, p, &analyses);
+                    values[n] = value_of(r, runs.run[i], t, p, &analyses);
                     *found = *found && isfinite(values[n++]);
                 }
         *found = *found && n > 0;
@@ -193,13 +192,12 @@ static bool find_y(const struct ks_results *r, double *y)
     if (ks_twelve_find(r->study, architecture) < KS_TWELVE || r->n_groups > 1)
         return false;
     for (size_t k = 0; k < KS_TWELVE; k++) {
-        const struct ks_result *run[KS_STUDY_SEEDS];
-        const size_t runs = ks_results_runs(r, architecture[k], run);
+        const struct ks_runs runs = ks_results_runs(r, architecture[k]);
         double last[KS_STUDY_SEEDS];
 
-        for (size_t i = 0; i < runs; i++)
-            last[i] = ks_comparison_last(r, run[i]);
-        y[k] = runs > 0 ? log10(ks_iqm(runs, last)) : NAN;
+        for (size_t i = 0; i < runs.n; i++)
+            last[i] = ks_comparison_last(r, runs.run[i]);
+        y[k] = runs.n > 0 ? log10(ks_iqm(runs.n, last)) : NAN;
         if (!isfinite(y[k]))
             return false;
     }

@@ -82,11 +82,6 @@ struct ks_cell ks_cell_interval(struct ks_interval i, enum ks_interval_style sty
     return ks_cell_printed(ks_interval_text(i, style, text), isnan(i.lower) ? i.upper : i.lower);
 }
 
-struct ks_cell ks_cell_p(double p)
-{
-    return ks_cell_digits(2, p);
-}
-
 struct ks_cell ks_cell_filter(const char *name, const char *value)
 {
     return ks_cell_link(new_cell(KS_CELL_FILTER, value), name);

@@ -56,7 +56,6 @@ struct ks_cell ks_cell_fixed(int decimals, double number);
 struct ks_cell ks_cell_at_least(int digits, double bound);
 /* An interval as ks_interval_text prints it. */
 struct ks_cell ks_cell_interval(struct ks_interval interval, enum ks_interval_style style);
-struct ks_cell ks_cell_p(double p);
 /* A number that the caller has printed, with its key; a NaN: it is not known. */
 struct ks_cell ks_cell_printed(const char *text, double key);
 /* The last cells of a row: "data-NAME" of it on a page. */

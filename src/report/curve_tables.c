@@ -13,15 +13,20 @@ const struct ks_study_architecture *ks_tables_architecture(const struct ks_table
     return &t->r->study->architecture[t->table->row[row].architecture];
 }
 
+struct ks_runs ks_tables_runs(const struct ks_tables *t, size_t row)
+{
+    return ks_results_runs(t->r, t->table->row[row].architecture);
+}
+
 const struct ks_result *ks_tables_run(const struct ks_tables *t, size_t row)
 {
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+    const struct ks_runs runs = ks_tables_runs(t, row);
+    const size_t last = ks_study_last_checkpoint(t->r->study, runs.run[0]->architecture);
 
-    for (size_t i = 0; i < n; i++)
-        if (run[i]->spectrum[ks_study_last_checkpoint(t->r->study, run[i]->architecture)])
-            return run[i];
-    return run[0];
+    for (size_t i = 0; i < runs.n; i++)
+        if (runs.run[i]->spectrum[last])
+            return runs.run[i];
+    return runs.run[0];
 }
 
 const struct ks_spectrum *ks_tables_spectrum(const struct ks_tables *t, size_t row, size_t analysis)
@@ -110,10 +115,10 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
     const bool returns = statistic == KS_STATISTICS;
     const size_t *step = returns ? study->evaluation : study->checkpoint;
     const size_t n = returns ? study->n_evaluations : study->n_checkpoints;
-    const struct ks_result *run[KS_STUDY_SEEDS];
+    const struct ks_runs runs = ks_tables_runs(t, row);
     size_t at = 0;
 
-    KS_TRY(ks_series_new(ks_results_runs(t->r, t->table->row[row].architecture, run), n, s));
+    KS_TRY(ks_series_new(runs.n, n, s));
     s->steps = 0;
     for (size_t k = 0; k < n; k++)
         if (is_in_curve(t, row, returns, k))
@@ -121,9 +126,9 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
     for (size_t i = 0; i < s->runs; i++)
         for (size_t k = 0; k < n; k++)
             if (is_in_curve(t, row, returns, k))
-                s->value[at++] = returns
-                                     ? run[i]->returns[k]
-                                     : ks_results_statistic(t->r, run[i], analysis, k, statistic);
+                s->value[at++] = returns ? runs.run[i]->returns[k]
+                                         : ks_results_statistic(t->r, runs.run[i], analysis, k,
+                                                                statistic);
     return ks_series_aggregate(s, t->resamples);
 }
 
@@ -140,15 +145,14 @@ ks_status ks_return_curve_fill(const struct ks_tables *t, size_t row, struct ks_
 
 ks_status ks_intervals_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    const size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+    const struct ks_runs runs = ks_tables_runs(t, row);
 
     for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
         struct ks_seed_range range[KS_RANGES];
 
         if (!ks_results_has(t->r, t->table->row[row].architecture, k))
             continue;
-        ks_range_find(&(struct ks_range_place){t->r, 0, k}, n, run, range);
+        ks_range_find(t->r, (struct ks_range_place){0, k}, &runs, range);
         ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                        KS_COUNT(t->r->study->checkpoint[k]));
         ks_range_add_ends(range, out);
@@ -159,16 +163,13 @@ ks_status ks_intervals_fill(const struct ks_tables *t, size_t row, struct ks_tab
 static struct ks_noise find_noise(const struct ks_tables *t, size_t row, size_t analysis,
                                   size_t checkpoint)
 {
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    const size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
-    double kappa[KS_STUDY_SEEDS], kappa_f64[KS_STUDY_SEEDS], limit[KS_STUDY_SEEDS];
+    const struct ks_runs runs = ks_tables_runs(t, row);
+    const struct ks_spectrum *spectrum[KS_STUDY_SEEDS];
+    double limit[KS_STUDY_SEEDS];
 
-    for (size_t i = 0; i < n; i++) {
-        kappa[i] = ks_results_statistic(t->r, run[i], analysis, checkpoint, KS_STAT_KAPPA);
-        kappa_f64[i] = ks_results_statistic(t->r, run[i], analysis, checkpoint, KS_STAT_KAPPA_F64);
-        limit[i] = ks_noise_limit(ks_results_spectrum(t->r, run[i], analysis, checkpoint));
-    }
-    return ks_noise_find(n, kappa, kappa_f64, limit);
+    for (size_t i = 0; i < runs.n; i++)
+        spectrum[i] = ks_results_spectrum(t->r, runs.run[i], analysis, checkpoint);
+    return ks_noise_find(runs.n, spectrum, limit);
 }
 
 static ks_status fill_kappa(const struct ks_tables *t, size_t row, size_t analysis,

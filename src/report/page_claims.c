@@ -57,7 +57,7 @@ static void add_numbers(const struct ks_claims *claims, const struct ks_claim_ro
                : ks_cell_or(ks_cell_digits(3, isnan(f->effect_high) ? NAN : f->effect_low),
                             "not known"));
     ks_document_cell(d, ks_cell_or(ks_cell_digits(3, f->theta), "none"));
-    ks_document_cell(d, ks_cell_or(ks_cell_p(row->p_holm), "no test"));
+    ks_document_cell(d, ks_cell_or(ks_cell_digits(2, row->p_holm), "no test"));
     if (within)
         ks_document_cell(d, ks_cell_or(ks_cell_digits(2, f->within), "not known"));
     ks_document_cell(d, ks_cell_count(f->seeds));

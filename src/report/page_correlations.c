@@ -34,7 +34,7 @@ void ks_page_correlations(void *data, struct ks_document *d)
                           ks_cell_text(page->results->study->analysis[c->analysis].name),
                           ks_cell_or(ks_cell_fixed(2, c->spearman.value), "undefined"),
                           ks_cell_or(ks_cell_printed(interval, in->lower), "no interval"),
-                          ks_cell_or(ks_cell_p(c->p), "undefined"), ks_cell_count(c->n));
+                          ks_cell_or(ks_cell_digits(2, c->p), "undefined"), ks_cell_count(c->n));
     }
 }
 
@@ -44,7 +44,7 @@ void ks_page_prediction(void *data, struct ks_document *d)
 {
     const struct ks_prediction *found = &((const struct ks_page *)data)->table->prediction;
     const struct ks_explained *alone = &found->factors;
-    const struct ks_cell none = ks_cell_or(ks_cell_p(NAN), "");
+    const struct ks_cell none = ks_cell_or(ks_cell_digits(2, NAN), "");
     static const char unknown[] = "not resolved";
 
     if (found->n == 0)
@@ -66,8 +66,8 @@ void ks_page_prediction(void *data, struct ks_document *d)
                           ks_cell_or(ks_cell_digits(2, row->with.r2), unknown),
                           ks_cell_or(ks_cell_digits(2, q2), unknown),
                           ks_cell_or(ks_cell_digits(2, row->partial), unknown),
-                          ks_cell_or(ks_cell_p(row->p), unknown),
-                          ks_cell_or(ks_cell_p(row->p_family), unknown),
+                          ks_cell_or(ks_cell_digits(2, row->p), unknown),
+                          ks_cell_or(ks_cell_digits(2, row->p_family), unknown),
                           ks_cell_text(isnan(q2)        ? ""
                                        : q2 > alone->q2 ? "more"
                                                         : "less"));
@@ -79,14 +79,13 @@ void ks_page_prediction(void *data, struct ks_document *d)
 static const char *find_statement(const struct ks_page *page, size_t row)
 {
     const struct ks_results *r = page->results;
-    const struct ks_result *run[KS_STUDY_SEEDS];
+    const struct ks_runs runs = ks_results_runs(r, page->table->row[row].architecture);
     const size_t k = ks_results_last(r, page->table->row[row].architecture);
     const struct ks_spectrum *s;
 
-    if (!r->common_checkpoint[k] ||
-        ks_results_runs(r, page->table->row[row].architecture, run) == 0)
+    if (!r->common_checkpoint[k] || runs.n == 0)
         return NULL;
-    s = ks_results_spectrum(r, run[0], 0, k);
+    s = ks_results_spectrum(r, runs.run[0], 0, k);
     return s ? ks_attribute_text(&s->attributes, "claim") : NULL;
 }
 

@@ -18,13 +18,11 @@ enum { WIDEST = 3, NAMED = 2 * WIDEST, OTHERS = 2, MOST = NAMED + OTHERS, LOOKS 
 
 /* Column and row in the full grid of the twelve architectures; false for any other, variants of
  * them included. */
-static bool find_place(enum ks_panels_kind kind, const struct ks_study_architecture *a, size_t *x,
-                       size_t *y)
+static bool find_place(bool wide, const struct ks_study_architecture *a, size_t *x, size_t *y)
 {
     static const char *const norms[] = {"bn", "ln", "dense"}, *const losses[] = {"ce", "mse"};
     size_t loss = ks_word_index(a->loss, 2, losses),
            norm = ks_word_index(a->normalization, WIDEST, norms);
-    bool wide = kind == KS_PANELS_NORMALIZATIONS_AND_WEIGHTS;
 
     *x = wide ? 2 * norm + a->weight_normalization : norm;
     *y = wide ? loss : 2 * loss + a->weight_normalization;
@@ -49,17 +47,16 @@ static size_t close_up(size_t n, size_t *place, size_t places)
     return used;
 }
 
-bool ks_panels_fill(enum ks_panels_kind kind, size_t n,
-                    const struct ks_study_architecture *const *architecture,
+bool ks_panels_fill(bool wide, size_t n, const struct ks_study_architecture *const *architecture,
                     struct ks_panels *panels)
 {
-    size_t others = 0, most = kind == KS_PANELS_NORMALIZATIONS ? 0 : OTHERS;
+    size_t others = 0, most = wide ? OTHERS : 0;
     bool taken[MOST][LOOKS] = {{false}};
 
     for (size_t i = 0; i < n; i++) {
         size_t x, y;
 
-        if (!find_place(kind, architecture[i], &x, &y)) {
+        if (!find_place(wide, architecture[i], &x, &y)) {
             if (others == most)
                 return false;
             x = NAMED + others++;
@@ -80,7 +77,7 @@ bool ks_panels_fill(enum ks_panels_kind kind, size_t n,
 void ks_panels_place(size_t n, const struct ks_study_architecture *const *architecture,
                      struct ks_panels *panels)
 {
-    if (ks_panels_fill(KS_PANELS_NORMALIZATIONS, n, architecture, panels))
+    if (ks_panels_fill(false, n, architecture, panels))
         return;
     panels->columns = n == 4 ? 2 : n < WIDEST ? n : WIDEST;
     assert(panels->columns > 0); /* as n >= 1 */
@@ -107,18 +104,21 @@ static struct ks_gnuplot_look look_of(const struct ks_study *s, size_t architect
                                     a->weight_normalization};
 }
 
-static void print_places(const char *grid, char axis, size_t n, const size_t *place, FILE *out)
+/* "NAME='0 1 2'; " */
+static void print_numbers(const char *name, size_t n, const size_t *number, FILE *out)
 {
-    fprintf(out, "%s_%c='", grid, axis);
+    fprintf(out, "%s='", name);
     for (size_t i = 0; i < n; i++)
-        fprintf(out, "%s%zu", i ? " " : "", place[i]);
+        fprintf(out, "%s%zu", i ? " " : "", number[i]);
     fputs("'; ", out);
 }
 
 static void print_panels(const char *grid, size_t n, const struct ks_panels *panels, FILE *out)
 {
-    print_places(grid, 'x', n, panels->x, out);
-    print_places(grid, 'y', n, panels->y, out);
+    fprintf(out, "%s_", grid);
+    print_numbers("x", n, panels->x, out);
+    fprintf(out, "%s_", grid);
+    print_numbers("y", n, panels->y, out);
     fprintf(out, "%s_columns=%zu; %s_rows=%zu; ", grid, panels->columns, grid, panels->rows);
 }
 
@@ -156,14 +156,15 @@ static ks_status print_group(const struct ks_results *r, const struct ks_summary
 static ks_status print_names(const struct ks_results *r, const struct ks_summary_table *table,
                              FILE *out)
 {
-    fputs("families='", out);
-    for (size_t i = 0; i < table->n_rows; i++)
-        fprintf(out, "%s%zu", i ? " " : "",
-                r->study->architecture[table->row[i].architecture].family);
-    fputs("'; groups='", out);
-    for (size_t i = 0; i < table->n_rows; i++)
-        fprintf(out, "%s%zu", i ? " " : "", r->conditions[table->row[i].architecture].group);
-    fputs("'; group_names='", out);
+    size_t family[KS_STUDY_ARCHITECTURES], group[KS_STUDY_ARCHITECTURES];
+
+    for (size_t i = 0; i < table->n_rows; i++) {
+        family[i] = r->study->architecture[table->row[i].architecture].family;
+        group[i] = r->conditions[table->row[i].architecture].group;
+    }
+    print_numbers("families", table->n_rows, family, out);
+    print_numbers("groups", table->n_rows, group, out);
+    fputs("group_names='", out);
     for (size_t g = 1; g <= r->n_groups; g++)
         KS_TRY(print_group(r, table, g, out));
     fprintf(out, "'; group_of(i)=int(word(groups,i)); group_count=%zu; ", r->n_groups);
@@ -198,7 +199,7 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
     ks_panels_place(table->n_rows, architecture, &panels);
     ks_gnuplot_print_looks(table->n_rows, look, out);
     print_panels("grid", table->n_rows, &panels, out);
-    if (ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, table->n_rows, architecture, &panels))
+    if (ks_panels_fill(true, table->n_rows, architecture, &panels))
         print_panels("wide", table->n_rows, &panels, out);
     status = print_names(r, table, out);
     fprintf(out, "checkpoint_gap=%zu; of_most='%s'; ", checkpoint_gap(r->study),

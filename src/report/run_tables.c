@@ -124,12 +124,11 @@ static void norms_clear(struct ks_series (*series)[NORMS])
 
 ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+    const struct ks_runs runs = ks_tables_runs(t, row);
     KS_CLEARED_BY(norms_clear) struct ks_series series[NORMS] = {{.runs = 0}};
 
-    for (size_t i = 0; i < n; i++)
-        KS_TRY(add_run(t, run[i], i, n, series));
+    for (size_t i = 0; i < runs.n; i++)
+        KS_TRY(add_run(t, runs.run[i], i, runs.n, series));
     for (size_t k = 0; k < NORMS; k++)
         KS_TRY(ks_series_aggregate(&series[k], t->resamples));
     for (size_t j = 0; j < series[0].steps; j++) {
@@ -248,15 +247,14 @@ static ks_status read_speed(const struct ks_results *r, const struct ks_result *
 
 ks_status ks_efficiency_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+    const struct ks_runs runs = ks_tables_runs(t, row);
     KS_CLEARED_BY(ks_series_clear) struct ks_series speed = {0};
     struct costs costs;
 
-    KS_TRY(read_costs(t->r, run[0], &costs));
-    KS_TRY(ks_series_new(n, 1, &speed));
-    for (size_t i = 0; i < n; i++)
-        KS_TRY(read_speed(t->r, run[i], &speed.value[i]));
+    KS_TRY(read_costs(t->r, runs.run[0], &costs));
+    KS_TRY(ks_series_new(runs.n, 1, &speed));
+    for (size_t i = 0; i < runs.n; i++)
+        KS_TRY(read_speed(t->r, runs.run[i], &speed.value[i]));
     KS_TRY(ks_series_aggregate(&speed, t->resamples));
     ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                    KS_NUMBER(costs.critics.parameters), KS_NUMBER(costs.critics.flops),

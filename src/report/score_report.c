@@ -251,7 +251,7 @@ ks_status ks_scores_write(const struct ks_score_summary *s, const char *dir, boo
     }
     if (draw)
         KS_TRY(ks_gnuplot_find(&gnuplot));
-    KS_TRY(ks_report_sweep(dir));
+    ks_report_sweep(dir);
     KS_TRY(ks_folder_make("%s/tables", dir));
     KS_TRY(write_table(s, dir, "scores", fill_scores));
     KS_TRY(write_table(s, dir, "score_curves", fill_curves));

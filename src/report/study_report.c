@@ -54,18 +54,17 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
                : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
-ks_status ks_report_sweep(const char *dir)
+void ks_report_sweep(const char *dir)
 {
     static const char *const folders[] = {".", "tables", "figures"};
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        KS_OWNED char *path = NULL;
+        char path[KS_PATH];
 
-        KS_TRY(ks_print_string(&path, "%s/%s", dir, folders[i]));
+        snprintf(path, sizeof path, "%s/%s", dir, folders[i]);
         if (ks_path_exists(path))
             ks_folder_sweep(path); /* a failure does no harm */
     }
-    return KS_OK;
 }
 
 ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resamples, bool quiet)
@@ -74,7 +73,7 @@ ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resample
     KS_OWNED_BY(ks_results_free) struct ks_results *results = NULL;
 
     KS_TRY(ks_results_read(dir, study, &results));
-    KS_TRY(ks_report_sweep(dir));
+    ks_report_sweep(dir);
     if (resamples > 0)
         KS_TRY(ks_results_warn_intervals(results));
     for (size_t i = 0; i < results->warnings.n; i++)

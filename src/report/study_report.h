@@ -14,8 +14,8 @@
  * folder, if the caller has read it; NULL: dir/study.study is read. */
 ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resamples, bool quiet);
 
-/* Removes temporary files of killed programs from dir, dir/tables and dir/figures. KS_MEMORY. */
-ks_status ks_report_sweep(const char *dir);
+/* Removes temporary files of killed programs from dir, dir/tables and dir/figures. */
+void ks_report_sweep(const char *dir);
 
 /* --- scores over tasks: printed and drawn --- */
 

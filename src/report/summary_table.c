@@ -5,7 +5,6 @@
  * seeds, each with all its checkpoints and returns, and all columns use the same draws. */
 #include "report/summary_table.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,17 +41,16 @@ const char *ks_column_name(size_t column)
 const enum ks_statistic_id ks_ranges[KS_RANGES] = {KS_STAT_DIRECTIONS_1E2, KS_STAT_KAPPA_Q99,
                                                    KS_STAT_KAPPA_GRADIENT_90, KS_STAT_NOISE_SCALE};
 
-void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
-                   struct ks_seed_range range[KS_RANGES])
+void ks_range_find(const struct ks_results *r, struct ks_range_place place,
+                   const struct ks_runs *runs, struct ks_seed_range range[KS_RANGES])
 {
-    assert(n <= KS_STUDY_SEEDS);
     for (size_t k = 0; k < KS_RANGES; k++) {
         double lower[KS_STUDY_SEEDS], upper[KS_STUDY_SEEDS];
         size_t found = 0;
 
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < runs->n; i++) {
             const struct ks_spectrum *spectrum = ks_results_spectrum(
-                place->results, run[i], place->analysis, place->checkpoint);
+                r, runs->run[i], place.analysis, place.checkpoint);
             const struct ks_interval in = spectrum ? ks_statistic_interval(spectrum, ks_ranges[k])
                                                    : (struct ks_interval){NAN, NAN};
 
@@ -93,14 +91,14 @@ enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
 struct pool {
     struct ks_pool *arrays;
     size_t runs, checkpoints, evaluations;
-    double *statistic[KS_POOLED];       /* [runs, checkpoints] */
-    double *limit;                      /* [runs, checkpoints] ks_noise_limit */
-    double *kappa_f64;                  /* [runs, checkpoints] */
-    double *returns;                    /* [runs, evaluations] */
-    double *last;                       /* [runs] the return at the end of each */
-    size_t dropped;                     /* values of kappa that are NaN         */
-    const struct ks_score_range *range; /* of the task; NULL: it has no scores */
-    double *step;                       /* [evaluations] */
+    double *statistic[KS_POOLED];        /* [runs, checkpoints] */
+    const struct ks_spectrum **spectrum; /* [runs, checkpoints] */
+    double *limit;                       /* [runs, checkpoints] scratch */
+    double *returns;                     /* [runs, evaluations] */
+    double *last;                        /* [runs] the return at the end of each */
+    size_t dropped;                      /* values of kappa that are NaN         */
+    const struct ks_score_range *range;  /* of the task; NULL: it has no scores */
+    double *step;                        /* [evaluations] */
 };
 
 static ks_status pool_new(const struct ks_results *r, size_t analysis, size_t architecture,
@@ -117,14 +115,15 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, size_t ar
         KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->checkpoints, sizeof(double),
                              &p->statistic[f]));
     KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->limit));
-    KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->kappa_f64));
+    KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->checkpoints, sizeof(struct ks_spectrum *),
+                         &p->spectrum));
     KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds * p->evaluations, sizeof(double), &p->returns));
     KS_TRY(ks_pool_alloc(p->arrays, s->n_seeds, sizeof(double), &p->last));
     return ks_pool_alloc(p->arrays, p->evaluations, sizeof(double), &p->step);
 }
 
-static void pool_fill(const struct ks_results *r, size_t analysis, const struct ks_result **run,
-                      struct pool *p)
+static void pool_fill(const struct ks_results *r, size_t analysis,
+                      const struct ks_result *const *run, struct pool *p)
 {
     const struct ks_study *s = r->study;
 
@@ -141,10 +140,8 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
                               ks_study_has_checkpoint(
                                   s,
                                   (struct ks_study_place){run[n]->architecture, run[n]->seed, i});
-                p->kappa_f64[n * p->checkpoints + used] = ks_results_statistic(
-                    r, run[n], analysis, i, KS_STAT_KAPPA_F64);
-                p->limit[n * p->checkpoints + used++] = ks_noise_limit(
-                    ks_results_spectrum(r, run[n], analysis, i));
+                p->spectrum[n * p->checkpoints + used++] = ks_results_spectrum(r, run[n], analysis,
+                                                                               i);
             }
         used = 0;
         for (size_t k = 0; k < s->n_evaluations; k++)
@@ -200,16 +197,21 @@ double ks_noise_limit(const struct ks_spectrum *s)
              : NAN;
 }
 
-struct ks_noise ks_noise_find(size_t n, const double *kappa, const double *kappa_f64, double *limit)
+struct ks_noise ks_noise_find(size_t n, const struct ks_spectrum *const *spectrum, double *limit)
 {
     static const double MOVED = 1.1;
     size_t known = 0, beyond = 0, measured = 0, moved = 0;
 
     for (size_t i = 0; i < n; i++) {
-        known += !isnan(limit[i]) && !isnan(kappa[i]);
-        beyond += kappa[i] > limit[i];
-        measured += !isnan(kappa_f64[i]) && !isnan(kappa[i]);
-        moved += kappa[i] > MOVED * kappa_f64[i] || kappa_f64[i] > MOVED * kappa[i];
+        const struct ks_spectrum *s = spectrum[i];
+        const double kappa = s ? ks_statistic_value(s, KS_STAT_KAPPA) : NAN,
+                     kappa_f64 = s ? ks_statistic_value(s, KS_STAT_KAPPA_F64) : NAN;
+
+        limit[i] = ks_noise_limit(s);
+        known += !isnan(limit[i]) && !isnan(kappa);
+        beyond += kappa > limit[i];
+        measured += !isnan(kappa_f64) && !isnan(kappa);
+        moved += kappa > MOVED * kappa_f64 || kappa_f64 > MOVED * kappa;
     }
     return (struct ks_noise){.beyond = known > 0 ? (double)beyond / (double)known : NAN,
                              .moved = measured > 0 ? (double)moved / (double)measured : NAN,
@@ -218,21 +220,19 @@ struct ks_noise ks_noise_find(size_t n, const double *kappa, const double *kappa
 
 static ks_status fill_row(const struct ks_results *r, size_t resamples, struct ks_row *row)
 {
-    const struct ks_result *run[KS_STUDY_SEEDS];
+    const struct ks_runs runs = ks_results_runs(r, row->architecture);
     KS_CLEARED_BY(ks_pool_free) struct ks_pool arrays = {.n = 0};
-    struct pool pool = {.arrays = &arrays};
+    struct pool pool = {.arrays = &arrays, .runs = runs.n};
     struct ks_bootstrap bootstrap = {resamples, 0, 1, &pool.runs};
     struct ks_estimator estimator = {KS_COLUMNS, 0, &pool, evaluate};
 
-    row->runs = ks_results_runs(r, row->architecture, run);
-    pool.runs = row->runs;
+    row->runs = runs.n;
     KS_TRY(pool_new(r, row->analysis, row->architecture, &pool));
-    pool_fill(r, row->analysis, run, &pool);
-    ks_range_find(&(struct ks_range_place){r, row->analysis, ks_results_last(r, row->architecture)},
-                  row->runs, run, row->range);
+    pool_fill(r, row->analysis, runs.run, &pool);
+    ks_range_find(r, (struct ks_range_place){row->analysis, ks_results_last(r, row->architecture)},
+                  &runs, row->range);
     row->dropped = pool.dropped;
-    row->noise = ks_noise_find(pool.runs * pool.checkpoints, pool.statistic[KS_KAPPA],
-                               pool.kappa_f64, pool.limit);
+    row->noise = ks_noise_find(pool.runs * pool.checkpoints, pool.spectrum, pool.limit);
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
     return ks_bootstrap_run(&bootstrap, &estimator, row->value);
 }

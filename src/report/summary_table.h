@@ -96,18 +96,15 @@ ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
  * spectrum over its noise floor. A larger kappa may still be accurate. NaN if `s` is NULL or has no
  * noise floor. */
 double ks_noise_limit(const struct ks_spectrum *s);
-/* Of n spectra with these values of `kappa`, `kappa_f64` and limits. Sorts the limits. */
-struct ks_noise ks_noise_find(size_t n, const double *kappa, const double *kappa_f64,
-                              double *limit);
+/* Of spectrum [n], of which those that are NULL say nothing. limit [n]: scratch. */
+struct ks_noise ks_noise_find(size_t n, const struct ks_spectrum *const *spectrum, double *limit);
 
-/* Combines the intervals of run [n], runs of one architecture, at one checkpoint in one analysis.
- */
+/* Combines the intervals of the runs of one architecture at one checkpoint in one analysis. */
 struct ks_range_place {
-    const struct ks_results *results;
     size_t analysis, checkpoint;
 };
-void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
-                   struct ks_seed_range range[KS_RANGES]);
+void ks_range_find(const struct ks_results *results, struct ks_range_place place,
+                   const struct ks_runs *runs, struct ks_seed_range range[KS_RANGES]);
 
 /* Adds the four ends of all ranges, in the form that spectra use: NaN for an upper end that is not
  * resolved, infinite if the statistic itself is infinite. */

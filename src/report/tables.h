@@ -38,8 +38,10 @@ extern const struct ks_table_file ks_table_files[]; /* a NULL name ends the list
 
 /* --- for functions that fill tables --- */
 
-/* The architecture of a row of the summary, and the columns architecture* of it. */
+/* The architecture of a row of the summary, its complete runs, and the columns architecture* of it.
+ */
 const struct ks_study_architecture *ks_tables_architecture(const struct ks_tables *t, size_t row);
+struct ks_runs ks_tables_runs(const struct ks_tables *t, size_t row);
 #define KS_LOOK(a)                                                                                 \
     KS_TEXT((a)->name), KS_TEXT((a)->normalization), KS_COUNT((a)->weight_normalization),          \
         KS_TEXT((a)->loss)

@@ -89,13 +89,12 @@ double ks_comparison_last(const struct ks_results *r, const struct ks_result *ru
 
 double ks_comparison_return(const struct ks_results *r, size_t architecture, size_t evaluation)
 {
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    const size_t n = ks_results_runs(r, architecture, run);
+    const struct ks_runs runs = ks_results_runs(r, architecture);
     double value[KS_STUDY_SEEDS];
 
-    for (size_t i = 0; i < n; i++)
-        value[i] = run[i]->returns[evaluation];
-    return ks_iqm_drop(n, value);
+    for (size_t i = 0; i < runs.n; i++)
+        value[i] = runs.run[i]->returns[evaluation];
+    return ks_iqm_drop(runs.n, value);
 }
 
 ks_status ks_comparison_begin(const struct ks_results *r, size_t resamples, struct ks_comparison *c)
@@ -129,10 +128,9 @@ ks_status ks_comparison_new(const struct ks_results *r, size_t resamples, struct
 
     KS_TRY(ks_comparison_begin(r, resamples, c));
     for (size_t i = 0; i < n; i++) {
-        const struct ks_result *run[KS_STUDY_SEEDS];
-        size_t runs = ks_results_runs(r, order[i], run);
+        const struct ks_runs runs = ks_results_runs(r, order[i]);
 
-        ks_comparison_add(c, order[i], runs, run);
+        ks_comparison_add(c, order[i], runs.n, runs.run);
     }
     return KS_OK;
 }

@@ -235,8 +235,7 @@ static ks_status warn_incomplete(struct ks_results *r)
     if (!out)
         return ks_stream_close(out);
     for (size_t a = 0; a < s->n_architectures; a++) {
-        const struct ks_result *run[KS_STUDY_SEEDS];
-        const size_t complete = ks_results_runs(r, a, run), runs = count_runs(r, a);
+        const size_t complete = ks_results_runs(r, a).n, runs = count_runs(r, a);
 
         if (complete < runs) {
             fputs(incomplete > 0 ? "; " : ": ", out);

@@ -140,18 +140,17 @@ static ks_status read_spectrum(const struct ks_spectrum *s, bool here, bool fres
 static ks_status read_conditions(struct ks_results *r, size_t architecture)
 {
     const bool here = !r->study->architecture[architecture].elsewhere;
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    const size_t n = ks_results_runs(r, architecture, run);
+    const struct ks_runs runs = ks_results_runs(r, architecture);
 
     for (size_t a = 0; a < r->study->n_analyses; a++) {
         struct ks_comparability *of = conditions_of(r, a, architecture);
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < runs.n; i++)
             for (size_t k = 0; k < r->study->n_checkpoints; k++) {
-                const struct ks_spectrum *s = ks_results_spectrum(r, run[i], a, k);
+                const struct ks_spectrum *s = ks_results_spectrum(r, runs.run[i], a, k);
 
                 if (s)
-                    KS_TRY(read_spectrum(s, here, has_fresh_minibatches(r, run[i]), of));
+                    KS_TRY(read_spectrum(s, here, has_fresh_minibatches(r, runs.run[i]), of));
             }
         if (of->mixed)
             r->conditions[architecture].mixed = true;

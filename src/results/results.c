@@ -289,27 +289,25 @@ void ks_results_free(struct ks_results *r)
     free(r);
 }
 
-size_t ks_results_runs(const struct ks_results *r, size_t architecture,
-                       const struct ks_result **list)
+struct ks_runs ks_results_runs(const struct ks_results *r, size_t architecture)
 {
-    size_t n = 0;
+    struct ks_runs runs = {.n = 0};
 
     for (size_t i = 0; i < r->study->n_seeds; i++) {
         const struct ks_result *run = &r->run[architecture * r->study->n_seeds + i];
 
         if (run->complete)
-            list[n++] = run;
+            runs.run[runs.n++] = run;
     }
-    return n;
+    return runs;
 }
 
 ks_status ks_results_warn_intervals(struct ks_results *r)
 {
-    const struct ks_result *run[KS_STUDY_SEEDS];
     size_t few = 0, included = 0;
 
     for (size_t a = 0; a < r->study->n_architectures; a++) {
-        size_t runs = ks_results_runs(r, a, run);
+        const size_t runs = ks_results_runs(r, a).n;
 
         included += r->included[a];
         few += r->included[a] && runs > 1 && runs < ENOUGH_RUNS;

@@ -62,9 +62,12 @@ ks_status ks_results_read(const char *dir, struct ks_study *study, struct ks_res
 void ks_results_free(struct ks_results *results); /* NULL is fine */
 KS_OWNER(ks_results_free, struct ks_results *)
 
-/* Puts the complete runs of an architecture into list [n_seeds]; returns their number. */
-size_t ks_results_runs(const struct ks_results *results, size_t architecture,
-                       const struct ks_result **list);
+/* The complete runs of an architecture. */
+struct ks_runs {
+    size_t n;
+    const struct ks_result *run[KS_STUDY_SEEDS];
+};
+struct ks_runs ks_results_runs(const struct ks_results *results, size_t architecture);
 
 /* Adds a warning if architectures have too few runs: bootstrap intervals are then too narrow. */
 ks_status ks_results_warn_intervals(struct ks_results *results);

@@ -40,12 +40,12 @@ TEST(test_cells)
         {ks_cell_fixed(2, -0.125), "-0.12", -0.125},
         {ks_cell_at_least(3, 2.3456), "2.34", 2.3456},
         {ks_cell_at_least(3, -2.3456), "-2.35", -2.3456},
-        {ks_cell_p(0.04567), "0.046", 0.04567},
+        {ks_cell_digits(2, 0.04567), "0.046", 0.04567},
         {ks_cell_interval((struct ks_interval){2, 3.101}, KS_BRACKETS), "[2, 3.11]", 2},
         {ks_cell_interval((struct ks_interval){NAN, 3}, KS_BRACKETS), "at most 3", 3},
-        {ks_cell_or(ks_cell_p(0.5), "undefined"), "0.5", 0.5},
+        {ks_cell_or(ks_cell_digits(2, 0.5), "undefined"), "0.5", 0.5},
     };
-    const struct ks_cell unknown = ks_cell_or(ks_cell_p(NAN), "undefined");
+    const struct ks_cell unknown = ks_cell_or(ks_cell_digits(2, NAN), "undefined");
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_string_equal(cases[i].cell.printed, cases[i].text);
@@ -66,7 +66,7 @@ static void fill(struct ks_document *d)
     ks_document_cells(d, ks_cell_name(name));
     ks_document_cell(d, ks_cell_at_least(2, 1.29));
     name[1] = 'b'; /* the document has a copy */
-    ks_document_cells(d, ks_cell_link(ks_cell_name("c"), "c.html"), ks_cell_p(NAN));
+    ks_document_cells(d, ks_cell_link(ks_cell_name("c"), "c.html"), ks_cell_digits(2, NAN));
     ks_document_add(d, KS_BLOCK_ITEM, "one two three");
     ks_document_add(d, KS_BLOCK_ITEM, "four");
 }

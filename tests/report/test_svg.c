@@ -60,7 +60,7 @@ static void check_panels(bool wide, size_t n, const struct ks_study_architecture
         pointer[i] = &list[i];
     if (!wide)
         ks_panels_place(n, pointer, &p);
-    if (!wide || ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, n, pointer, &p)) {
+    if (!wide || ks_panels_fill(true, n, pointer, &p)) {
         snprintf(text, sizeof text, "%zu x %zu:", p.columns, p.rows);
         for (size_t i = 0; i < n; i++)
             snprintf(text + strlen(text), sizeof text - strlen(text), " %zu,%zu", p.x[i], p.y[i]);
