@@ -91,17 +91,16 @@ static bool is_apart(const struct ks_results *r, size_t architecture)
 }
 
 /* Whether the claim has a row by this statistic in the study. */
-static bool has_row(const struct ks_results *r, const struct ks_claims *claims, size_t claim,
-                    enum ks_claim_statistic statistic)
+static bool has_row(const struct ks_claims *claims, size_t claim, enum ks_claim_statistic statistic)
 {
     const struct ks_paper_claim *of = &ks_paper_claims[claim];
 
     if (claims->skipped[claim] || !ks_paper_claim_has(of, statistic))
         return false;
     if (statistic == KS_CLAIM_CONTROL)
-        return claims->has_control;
+        return ks_claim_analyses(claims->results->study, KS_CLAIM_CONTROL).n > 0;
     return statistic != KS_CLAIM_REVISED || ks_claim_is_number(of->quantity) ||
-           ks_claim_analyses(r->study, KS_CLAIM_REVISED).n > 1;
+           ks_claim_analyses(claims->results->study, KS_CLAIM_REVISED).n > 1;
 }
 
 static void find_skipped(const struct ks_results *r, struct ks_claims *claims)
@@ -184,15 +183,11 @@ static ks_status judge_starts(const struct ks_results *r, size_t resamples,
 
 ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct ks_claims *claims)
 {
-    *claims = (struct ks_claims){.elsewhere = !ks_study_trains(r->study),
-                                 .seeds = r->study->n_seeds,
-                                 .checkpoints = ks_claim_checkpoints(r),
-                                 .has_control = ks_claim_analyses(r->study, KS_CLAIM_CONTROL).n > 0,
-                                 .has_paper = ks_claim_analyses(r->study, KS_CLAIM_PAPER).n > 0};
+    *claims = (struct ks_claims){.results = r};
     find_skipped(r, claims);
     for (size_t c = 0; c < KS_CLAIMS; c++)
         for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
-            if (!has_row(r, claims, c, s))
+            if (!has_row(claims, c, s))
                 continue;
             claims->row[claims->n] = (struct ks_claim_row){
                 .claim = &ks_paper_claims[c], .statistic = s, .verdict = KS_NOT_RESOLVED};
@@ -226,6 +221,12 @@ const char *ks_claims_survival(const struct ks_claims *claims, const struct ks_p
 
 /* --- why a claim is not resolved or not decided, in a few words --- */
 
+/* Whether the study has the analysis of the paper's statistic. */
+static bool has_paper(const struct ks_claims *claims)
+{
+    return ks_claim_analyses(claims->results->study, KS_CLAIM_PAPER).n > 0;
+}
+
 /* No seed has all the runs that the claim needs. */
 static void explain_nothing(const struct ks_claims *claims, const struct ks_claim_row *row,
                             char text[KS_CLAIM_REASON])
@@ -233,7 +234,7 @@ static void explain_nothing(const struct ks_claims *claims, const struct ks_clai
     static const char *const numbers[KS_CLAIM_VALUES] = {"no", "one", "two", "three"};
     bool number = ks_claim_is_number(row->claim->quantity);
 
-    if (row->statistic == KS_CLAIM_PAPER && !number && !claims->has_paper)
+    if (row->statistic == KS_CLAIM_PAPER && !number && !has_paper(claims))
         snprintf(text, KS_CLAIM_REASON, "no analysis with compat = xqc");
     else if (row->values < KS_CLAIM_VALUES && row->claim->quantity != KS_CLAIM_RETURN)
         snprintf(text, KS_CLAIM_REASON, "%s %s%s%s; needs four", numbers[row->values],
@@ -258,7 +259,8 @@ void ks_claims_reason(const struct ks_claims *claims, const struct ks_claim_row 
         explain_nothing(claims, row, text);
     else if (f->seeds < KS_CLAIM_SEEDS)
         snprintf(text, KS_CLAIM_REASON,
-                 claims->seeds < KS_CLAIM_SEEDS ? "%s; direction unclear" : "%s; needs three",
+                 claims->results->study->n_seeds < KS_CLAIM_SEEDS ? "%s; direction unclear"
+                                                                  : "%s; needs three",
                  seeds);
     else if (f->in_favour || f->against)
         snprintf(text, KS_CLAIM_REASON, "adjusted p above 0.05");
@@ -331,23 +333,24 @@ static void print_skipped(const struct ks_claims *claims, size_t skipped, FILE *
 
 static void print_missing(const struct ks_claims *claims, FILE *out)
 {
+    const size_t checkpoints = ks_claim_checkpoints(claims->results);
     size_t skipped = 0;
 
     for (size_t i = 0; i < KS_CLAIMS; i++)
         skipped += claims->skipped[i];
-    if (skipped > 0 && !claims->elsewhere)
+    if (skipped > 0 && ks_study_trains(claims->results->study)) /* else nobody asked about them */
         print_skipped(claims, skipped, out);
     if (claims->n == 0)
         return;
-    if (claims->seeds < KS_CLAIM_SEEDS)
+    if (claims->results->study->n_seeds < KS_CLAIM_SEEDS)
         fprintf(out, "With fewer than %d seeds there are directions and no verdicts.\n",
                 KS_CLAIM_SEEDS);
-    if (claims->checkpoints < KS_CLAIM_VALUES)
+    if (checkpoints < KS_CLAIM_VALUES)
         fprintf(out,
                 "A run counts if it has %d checkpoints after the first update; the study has "
                 "%zu so far.\n",
-                KS_CLAIM_VALUES, claims->checkpoints);
-    if (!claims->has_paper)
+                KS_CLAIM_VALUES, checkpoints);
+    if (!has_paper(claims))
         fputs("The paper's statistic is that of an analysis [analyze xqc] with compat = xqc, which "
               "the study lacks.\n",
               out);
@@ -398,7 +401,7 @@ void ks_claims_print(const struct ks_claims *claims, FILE *out)
 {
     enum { NAME = 29, WORD = 18 };
 
-    if (claims->n == 0 && claims->elsewhere)
+    if (claims->n == 0 && !ks_study_trains(claims->results->study))
         return;
     putc('\n', out);
     if (claims->n > 0)

@@ -45,10 +45,7 @@ struct ks_claim_row {
 };
 
 struct ks_claims {
-    bool elsewhere; /* nothing is trained here: nobody asked about claims that are skipped */
-    size_t seeds, checkpoints; /* of the study; that are used                                  */
-    bool has_paper;            /* whether the study has the analysis of the paper's statistic  */
-    bool has_control;          /* likewise of the control      */
+    const struct ks_results *results; /* what is judged */
     size_t n;
     struct ks_claim_row
         row[KS_CLAIMS * KS_CLAIM_STATISTICS]; /* [n] in the order of ks_paper_claims */

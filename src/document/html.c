@@ -11,20 +11,13 @@
 
 static const char *reference(unsigned char c)
 {
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f ? "&#xFFFD;" : NULL;
-    }
+    static const char special[] = "&<>\"'";
+    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    const char *at = c ? strchr(special, c) : NULL;
+
+    return at                                                  ? names[at - special]
+           : (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f ? "&#xFFFD;"
+                                                               : NULL;
 }
 
 static void print_text(FILE *out, const char *text, size_t n)

@@ -19,6 +19,7 @@ static void write_changed(change_function *change)
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     if (change)
         change(&o->table);
+    o->table.claims.results = o->results;
     assert_ok(ks_page_write(o->results, &o->table));
     free(page);
     assert_ok(ks_text_read(scratch("report.html"), &page, NULL));
@@ -291,7 +292,7 @@ static void start_claims(void)
 {
     struct ks_claim_row *row;
 
-    claims = (struct ks_claims){.seeds = 3, .checkpoints = 4, .has_paper = true};
+    claims = (struct ks_claims){.n = 0};
     row = add_claim("bn-below-ln", KS_CLAIM_PAPER, KS_SUPPORTED);
     row->p_holm = 0.02;
     row->found.seeds = 3;
@@ -345,7 +346,7 @@ TEST_WITH(test_verdicts, make_study, remove_page)
 /* Correlations have a column of their own. */
 TEST_WITH(test_claims_on_correlations, make_study, remove_page)
 {
-    claims = (struct ks_claims){.seeds = 3, .checkpoints = 1, .has_paper = true};
+    claims = (struct ks_claims){.n = 0};
     add_claim("kappa-and-return", KS_CLAIM_PAPER, KS_NOT_RESOLVED)->values = 1;
     add_claim("kappa-and-return", KS_CLAIM_SOUND, KS_NOT_RESOLVED)->values = 1;
     claims.row[1].found.within = 0.25;

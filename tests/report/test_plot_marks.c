@@ -262,19 +262,6 @@ TEST_IN_STUDY(test_dashes)
     assert_int_equal(count("spectra", ">weight normalization</"), 1);
 }
 
-/* A system beside the twelve has a column of the wide grid. */
-TEST_IN_STUDY(test_other_architecture)
-{
-    static const char *const three[] = {"bn+ce", "ln+ce", "simba-v2", NULL};
-
-    draw_svg_alone("");
-    make_runs("bn+ce ln+ce simba-v2", three);
-    plot_study(0);
-    assert_int_equal(count("spectra", ">ln</"), 1);
-    assert_int_equal(count("spectra", ">simba-v2</"), 1);
-    assert_int_equal(count("spectra", ">Ritz values</"), 1);
-}
-
 /* Older tables lack Definition 1's effective learning rate: the other three metrics are drawn. */
 TEST_IN_STUDY(test_norms_of_older_tables)
 {

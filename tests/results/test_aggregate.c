@@ -198,23 +198,3 @@ TEST(test_spearman)
     assert_ok(ks_spearman(1, x, x, &r));
     assert_true(isnan(r));
 }
-
-/* Pooled, on logarithms and per checkpoint: 4 seeds, 3 checkpoints. */
-TEST(test_pooled_kappa)
-{
-    const double kappa[] = {100, 200, 400, 50, 1000, 800, 10, 20, 1e6, 300, 300, 300};
-    const double step[] = {1, 2, 3};
-    const size_t runs[] = {4};
-    struct ks_scores scores = {1, runs, 3, step, kappa};
-    struct ks_estimate curve[3];
-    double logarithm[12];
-
-    assert_close(iqm(12, kappa), 266.6667, 5e-5);
-    for (size_t i = 0; i < 12; i++)
-        logarithm[i] = log10(kappa[i]);
-    assert_close(pow(10, ks_iqm(12, logarithm)), 244.949, 5e-4);
-    assert_ok(ks_iqm_curve(&scores, 0, 0, curve, NULL));
-    assert_close(curve[0].value, 75, 1e-12);
-    assert_close(curve[1].value, 250, 1e-12);
-    assert_close(curve[2].value, 600, 1e-12);
-}

@@ -139,13 +139,20 @@ TEST_IN_FOLDER(test_unfinished_studies)
     write_text(progress, "env_step,return_mean\n0,0\n500,300\n1000,nan\n");
     says(2, "%s/dog-run",
          "dog-run, bn+ce, seed 1, step 1000: the score is missing or not a finite number", 1);
-    assert_int_equal(scores("%s/dog-run --grid common"), 2); /* the last step must be there */
+    says(2, "%s/dog-run --grid common", "the score is missing or not a finite number", 1);
     says(0, "%s/dog-run --missing drop --csv -q", "warning: --missing drop: runs left out: 1", 0);
     assert_said("bn+ce,total,1,1,0,1000,3,0.4,-,-,", 0);
     write_text(progress, "env_step,return_mean\n0,0\n1000,500\n");
     says(2, "%s/dog-run", "seed 1, step 500: the score is missing (", 1);
     says(0, "%s/dog-run --grid common --csv -q --resamples 0",
          "bn+ce,total,1,2,0,1000,2,0.45,-,-,0.225,", 0);
+    says(0, "%s/dog-run --every 1000 --csv -q --resamples 0", "total,1,2,0,1000,2,0.45,", 0);
+    says(0, "%s/dog-run --missing drop --csv -q --resamples 0", "total,1,1,0,1000,3,0.4,", 0);
+    write_text(progress, "env_step,return_mean\n0,0\n500,300\n"); /* the last step must be there */
+    write_text("short.csv", "env,seed,step,score\ndog-run,0,0,1\ndog-run,0,50,2\ndog-run,1,0,4\n");
+    says(2, "%s/short.csv --grid common", "50: the score is missing at the last step of all", 1);
+    assert_null(strstr(file_text("said"), "--grid common")); /* which is given */
+    says(0, "%s/short.csv --grid common --missing drop -q", "runs left out: 1", 0);
     assert_int_equal(unlink(scratch(progress)), 0);
     says(2, "%s/dog-run",
          "seed1/progress.csv: dog-run, bn+ce, seed 1, step 1000: the score is missing", 1);

@@ -167,40 +167,6 @@ TEST(test_scores_that_are_not_finite)
     assert_refused(&query, "scores.csv: a, s: no run has all its scores");
 }
 
-TEST(test_missing_steps)
-{
-    struct ks_score_query query = {0};
-    const struct ks_score_table *t;
-
-    write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,0,100,3\ns,a,1,0,4\ns,a,1,100,5\n");
-    assert_refused(&query, "scores.csv: a, s, seed 1, step 50: the score is missing");
-    query.drop_missing = true;
-    check_size(&query, 1, 3, 1);
-    query.drop_missing = false;
-    query.common_grid = true;
-    t = read_scores(&query);
-    assert_int_equal(t->n_runs, 2);
-    assert_int_equal(t->n_steps, 2);
-    assert_close(t->step[1], 100, 0);
-    assert_close(t->value[3], 5, 0);
-    query.common_grid = false;
-    query.every = 100; /* a coarser grid, which all runs have */
-    check_size(&query, 2, 2, 0);
-}
-
-/* A common grid without the last step would compare runs at different stages. */
-TEST(test_common_grid_holds_the_last_step)
-{
-    struct ks_score_query query = {0};
-
-    write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,1,0,4\n");
-    query.common_grid = true;
-    assert_refused(&query, "a, s, seed 1, step 50: the score is missing at the last step of all");
-    assert_null(strstr(ks_error_text(), "--grid common")); /* which is given */
-    query.drop_missing = true;
-    check_size(&query, 1, 2, 1);
-}
-
 /* A byte order mark and the columns of other loggers change nothing. Without a column that names
  * the system all rows are of one: a column of words under an unknown name is refused, as it may
  * name systems, and a column of numbers is not. */
