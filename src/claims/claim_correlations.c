@@ -76,10 +76,9 @@ static ks_status add_row(const struct ks_comparison *c, const struct ks_study_an
 
 /* Adds the runs of the twelve architectures in those of the n seeds in which all of them have a
  * last return; returns how many seeds those are. */
-static size_t add_runs(const struct ks_claim_question *q, size_t n, const size_t *seed,
+static size_t add_runs(const struct ks_claim_values *v, size_t n, const size_t *seed,
                        struct ks_comparison *c)
 {
-    const struct ks_claim_values *v = q->values;
     const struct ks_result *run[KS_TWELVE][KS_STUDY_SEEDS];
     size_t kept = 0;
 
@@ -88,7 +87,7 @@ static size_t add_runs(const struct ks_claim_question *q, size_t n, const size_t
 
         for (size_t k = 0; k < KS_TWELVE; k++) {
             run[k][kept] = &v->results->run[v->architecture[number_at(k)] * v->seeds + seed[i]];
-            all = all && !isnan(ks_comparison_last(q->values->results, run[k][kept]));
+            all = all && !isnan(ks_comparison_last(v->results, run[k][kept]));
         }
         kept += all;
     }
@@ -116,13 +115,13 @@ static bool have_learned(const struct ks_comparison *c)
     return learned >= LEAST_LEARNED;
 }
 
-ks_status ks_claim_learned(const struct ks_claim_question *q, size_t n, const size_t *seed,
+ks_status ks_claim_learned(const struct ks_claim_values *v, size_t n, const size_t *seed,
                            bool *learned)
 {
     KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison c = {0};
 
-    KS_TRY(ks_comparison_begin(q->values->results, 0, &c));
-    *learned = add_runs(q, n, seed, &c) > 0 && have_learned(&c);
+    KS_TRY(ks_comparison_begin(v->results, 0, &c));
+    *learned = add_runs(v, n, seed, &c) > 0 && have_learned(&c);
     return KS_OK;
 }
 
@@ -141,24 +140,24 @@ static void decide(const struct extremes *e, bool learned, struct ks_finding *f)
     f->against = learned && e->least_low > f->theta;
 }
 
-ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *seed,
+ks_status ks_find_correlation(const struct ks_claim_values *v, const size_t *seed,
                               struct ks_finding *f)
 {
     /* The rows of correlation.csv by which the claim is judged: lambda_max has no intervals there.
      */
     const struct ks_claim_criterion *m =
-        &ks_claim_criteria[q->claim->quantity]
-                          [q->claim->quantity == KS_CLAIM_KAPPA
-                               ? ks_claim_statistic_base(q->values->source.statistic)
+        &ks_claim_criteria[v->source.claim->quantity]
+                          [v->source.claim->quantity == KS_CLAIM_KAPPA
+                               ? ks_claim_statistic_base(v->source.statistic)
                                : KS_CLAIM_PAPER];
     struct ks_statistic_column column = {m->statistic, m->interval ? KS_LOWER_END : KS_ITSELF};
     const double sign = m->more_is_better ? -1 : 1;
-    const struct ks_study_analyses *analyses = &q->values->source.analyses;
+    const struct ks_study_analyses *analyses = &v->source.analyses;
     struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
     KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison c = {0};
 
-    KS_TRY(ks_comparison_begin(q->values->results, q->resamples, &c));
-    f->seeds = f->units = add_runs(q, f->seeds, seed, &c);
+    KS_TRY(ks_comparison_begin(v->results, v->source.resamples, &c));
+    f->seeds = f->units = add_runs(v, f->seeds, seed, &c);
     if (f->seeds == 0)
         return KS_OK;
     f->units = KS_TWELVE;

@@ -87,22 +87,23 @@ static void decide(const struct pairs *p, const double *lone, struct ks_finding 
     f->against_needs_p = true;
 }
 
-static ks_status find_pairs(const struct ks_claim_question *q, const size_t *seed,
+static ks_status find_pairs(const struct ks_claim_values *v, const size_t *seed,
                             struct ks_finding *f)
 {
     size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS];
     const double *lone = NULL;
-    struct pairs p = {.cells = ks_paper_claim_cells(q->claim, larger, smaller), .seeds = f->seeds};
+    struct pairs p = {.cells = ks_paper_claim_cells(v->source.claim, larger, smaller),
+                      .seeds = f->seeds};
 
     f->units = p.cells * p.seeds;
     if (f->seeds == 0)
         return KS_OK;
     for (size_t c = 0; c < p.cells; c++) {
-        if (q->claim->has_cell && larger[c] == q->claim->cell)
+        if (v->source.claim->has_cell && larger[c] == v->source.claim->cell)
             lone = p.low + c * p.seeds;
         for (size_t i = 0; i < p.seeds; i++) {
-            struct ks_interval d = find_effect(q->claim, q->values->value[larger[c]][seed[i]],
-                                               q->values->value[smaller[c]][seed[i]]);
+            struct ks_interval d = find_effect(v->source.claim, v->value[larger[c]][seed[i]],
+                                               v->value[smaller[c]][seed[i]]);
 
             p.low[c * p.seeds + i] = d.lower;
             p.high[c * p.seeds + i] = d.upper;
@@ -111,7 +112,7 @@ static ks_status find_pairs(const struct ks_claim_question *q, const size_t *see
     f->effect_low = mean_without(p.cells, p.seeds, p.low, p.seeds);
     f->effect_high = mean_without(p.cells, p.seeds, p.high, p.seeds);
     if (f->seeds < KS_CLAIM_SEEDS)
-        decide_direction(q->claim->effect, f);
+        decide_direction(v->source.claim->effect, f);
     else
         decide(&p, lone, f);
     return KS_OK;
@@ -218,7 +219,7 @@ static struct seen see_existence(const struct ks_claim_values *values, size_t se
 
 /* Takes note of all seeds: of the smallest d.lower and the largest d.upper, which are NaN if one is
  * undefined, and of the ranks, each among `of` architectures (0: without a test). */
-static void look(const struct ks_claim_question *q, const size_t *seed,
+static void look(const struct ks_claim_values *v, const size_t *seed,
                  struct seen (*see)(const struct ks_claim_values *, size_t), size_t of,
                  struct ks_finding *f)
 {
@@ -226,7 +227,7 @@ static void look(const struct ks_claim_question *q, const size_t *seed,
     size_t sum = 0;
 
     for (size_t i = 0; i < f->seeds; i++) {
-        const struct seen seen = see(q->values, seed[i]);
+        const struct seen seen = see(v, seed[i]);
 
         undefined = undefined || isnan(seen.d.lower);
         f->effect_low = i == 0 ? seen.d.lower : fmin(f->effect_low, seen.d.lower);
@@ -256,45 +257,45 @@ static bool is_any_lower(const struct ks_claim_values *v, const size_t *seed,
     return any;
 }
 
-static ks_status find_lowest(const struct ks_claim_question *q, const size_t *seed,
+static ks_status find_lowest(const struct ks_claim_values *v, const size_t *seed,
                              struct ks_finding *f)
 {
     const bool enough = f->seeds >= KS_CLAIM_SEEDS;
     bool learned = true;
 
-    look(q, seed, see_lowest, KS_TWELVE, f);
-    if (enough && q->claim->quantity == KS_CLAIM_RETURN)
-        KS_TRY(ks_claim_learned(q, f->seeds, seed, &learned));
+    look(v, seed, see_lowest, KS_TWELVE, f);
+    if (enough && v->source.claim->quantity == KS_CLAIM_RETURN)
+        KS_TRY(ks_claim_learned(v, f->seeds, seed, &learned));
     f->in_favour = learned && f->effect_high == 1; /* false without seeds: NaN */
-    f->against = learned && (enough ? is_any_lower(q->values, seed, f) : f->effect_low > 1);
+    f->against = learned && (enough ? is_any_lower(v, seed, f) : f->effect_low > 1);
     return KS_OK;
 }
 
-static ks_status find_far_below(const struct ks_claim_question *q, const size_t *seed,
+static ks_status find_far_below(const struct ks_claim_values *v, const size_t *seed,
                                 struct ks_finding *f)
 {
     const bool enough = f->seeds >= KS_CLAIM_SEEDS;
 
-    look(q, seed, see_far_below, 1 + WITHOUT_BN, f);
+    look(v, seed, see_far_below, 1 + WITHOUT_BN, f);
     f->in_favour = enough ? f->effect_low >= f->theta : f->effect_low > 0;
     f->against = f->effect_high < (enough ? f->theta : 0);
     return KS_OK;
 }
 
 /* Constancy, and nearness: the effect is at most theta. */
-static ks_status find_small(const struct ks_claim_question *q, const size_t *seed,
+static ks_status find_small(const struct ks_claim_values *v, const size_t *seed,
                             struct ks_finding *f)
 {
-    look(q, seed, q->claim->kind == KS_CLAIM_NEAR ? see_near : see_constant, KS_TWELVE, f);
+    look(v, seed, v->source.claim->kind == KS_CLAIM_NEAR ? see_near : see_constant, KS_TWELVE, f);
     f->in_favour = f->effect_high <= f->theta;
     f->against = f->effect_low > f->theta;
     return KS_OK;
 }
 
-static ks_status find_existence(const struct ks_claim_question *q, const size_t *seed,
+static ks_status find_existence(const struct ks_claim_values *v, const size_t *seed,
                                 struct ks_finding *f)
 {
-    look(q, seed, see_existence, 0, f);
+    look(v, seed, see_existence, 0, f);
     f->in_favour = f->effect_low > f->theta; /* false without seeds: NaN */
     f->proved = true;
     return KS_OK;
@@ -319,9 +320,9 @@ static size_t find_seeds(const struct ks_claim_values *v, const bool *needed, si
     return n;
 }
 
-ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
+ks_status ks_claim_find(const struct ks_claim_values *v, struct ks_finding *f)
 {
-    static ks_status (*const find_by[])(const struct ks_claim_question *, const size_t *,
+    static ks_status (*const find_by[])(const struct ks_claim_values *, const size_t *,
                                         struct ks_finding *) = {
         [KS_CLAIM_PAIRS] = find_pairs,
         [KS_CLAIM_LOWEST] = find_lowest,
@@ -334,15 +335,15 @@ ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
     bool needed[KS_JUDGED];
     size_t seed[KS_STUDY_SEEDS], n;
 
-    ks_paper_claim_needs(q->claim, needed);
-    n = find_seeds(q->values, needed, seed);
+    ks_paper_claim_needs(v->source.claim, needed);
+    n = find_seeds(v, needed, seed);
     *f = (struct ks_finding){
         .seeds = n,
         .units = n,
         .effect_low = NAN,
         .effect_high = NAN,
-        .theta = q->claim->theta[ks_claim_statistic_base(q->values->source.statistic)],
+        .theta = v->source.claim->theta[ks_claim_statistic_base(v->source.statistic)],
         .p = NAN,
         .within = NAN};
-    return find_by[q->claim->kind](q, seed, f);
+    return find_by[v->source.claim->kind](v, seed, f);
 }

@@ -36,11 +36,11 @@ double ks_claim_median(size_t n, double *x);
 
 enum { KS_CLAIM_VALUES = 4 }; /* values over training with which a run counts */
 
-/* A claim's quantity, by one of its statistics. */
+/* What a claim is judged by: its quantity, by one of its statistics. */
 struct ks_claim_source {
-    enum ks_claim_quantity quantity;
+    const struct ks_paper_claim *claim;
     enum ks_claim_statistic statistic;
-    enum ks_claim_summary summary;
+    size_t resamples; /* of the bootstrap of a correlation's interval */
     /* Of spectra: the analysis whose statistic it is, one of the start vectors of the paper's; of
      * the revised statistic all start vectors. `n` is 0 if the study has none. */
     struct ks_study_analyses analyses;
@@ -101,24 +101,17 @@ struct ks_finding {
     bool proved;          /* "supported" needs no p: one case proves the claim            */
 };
 
-/* A claim by one statistic, and what it is judged by. */
-struct ks_claim_question {
-    const struct ks_paper_claim *claim;
-    size_t resamples;                     /* of the bootstrap of a correlation's interval */
-    const struct ks_claim_values *values; /* of the claim's quantity, by the statistic    */
-};
-
 /* Whether at least six of the twelve have a last return (IQM over the seeds, of the n, in which all
  * twelve have one) above twice their return at step 0: policies that have not learned say nothing
  * about returns. */
-ks_status ks_claim_learned(const struct ks_claim_question *question, size_t n, const size_t *seed,
+ks_status ks_claim_learned(const struct ks_claim_values *values, size_t n, const size_t *seed,
                            bool *learned);
 
-/* Judges a claim by one statistic, as its kind asks. */
-ks_status ks_claim_find(const struct ks_claim_question *question, struct ks_finding *finding);
+/* Judges a claim by the values of one statistic, as its kind asks. */
+ks_status ks_claim_find(const struct ks_claim_values *values, struct ks_finding *finding);
 /* The kind KS_CLAIM_CORRELATION, into a finding that has no numbers but the claim's theta and the
  * number of seeds in which all runs that it needs count. */
-ks_status ks_find_correlation(const struct ks_claim_question *question, const size_t *seed,
+ks_status ks_find_correlation(const struct ks_claim_values *values, const size_t *seed,
                               struct ks_finding *finding);
 
 #endif

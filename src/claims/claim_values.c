@@ -225,7 +225,7 @@ static struct ks_interval find_mean(const struct ks_results *r, const struct ks_
                                     const struct ks_claim_source *source, size_t checkpoint)
 {
     const struct ks_claim_criterion *m =
-        &ks_claim_criteria[source->quantity][ks_claim_statistic_base(source->statistic)];
+        &ks_claim_criteria[source->claim->quantity][ks_claim_statistic_base(source->statistic)];
     const size_t n = source->analyses.n;
     struct ks_interval sum = {0, 0};
 
@@ -251,7 +251,7 @@ static void follow_spectra(const struct ks_results *r, const struct ks_result *r
         return;
     for (size_t i = 0; i < end; i++)
         if (is_used(r, i) && ks_study_has_any(r->study, run->architecture, i))
-            add(c, source.quantity == KS_CLAIM_NEGATIVE
+            add(c, source.claim->quantity == KS_CLAIM_NEGATIVE
                        ? find_negative(ks_results_spectrum(r, run, source.analyses.index[0], i))
                        : find_mean(r, run, &source, i));
 }
@@ -338,7 +338,7 @@ static ks_status follow_progress(const struct ks_results *r, const struct ks_res
     ks_status status = ks_results_progress(r, run, &csv);
 
     if (csv)
-        status = follow_rows(r->study, csv, columns[source->quantity],
+        status = follow_rows(r->study, csv, columns[source->claim->quantity],
                              revised ? find_learned(r, run) : 0, c);
     if (status != KS_FORMAT)
         return status;
@@ -371,14 +371,14 @@ static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_sou
     bool *counts = &v->counts[number][seed];
     KS_CLEARED_BY(course_clear) struct course c = {0};
 
-    if (source->quantity == KS_CLAIM_RETURN) {
+    if (source->claim->quantity == KS_CLAIM_RETURN) {
         const double last = ks_comparison_last(r, run), x = -log10(last); /* larger is worse */
 
         *counts = last > 0; /* false for NaN */
         *value = (struct ks_interval){x, x};
         return KS_OK;
     }
-    if (ks_claim_is_number(source->quantity)) {
+    if (ks_claim_is_number(source->claim->quantity)) {
         KS_TRY(follow_progress(r, run, source, &c));
     } else {
         KS_TRY(ks_alloc(r->study->n_checkpoints, sizeof *c.low, &c.low));
@@ -388,7 +388,7 @@ static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_sou
     v->most = c.n > v->most ? c.n : v->most;
     *counts = c.n >= KS_CLAIM_VALUES && 2 * c.n >= c.all;
     if (*counts)
-        *value = ks_claim_summarize(source->summary, c.n, c.low, c.high);
+        *value = ks_claim_summarize(source->claim->summary, c.n, c.low, c.high);
     return KS_OK;
 }
 

@@ -13,23 +13,23 @@ const char *const ks_verdict_names[KS_VERDICTS] = {
 
 static const double LEVEL = 0.05; /* of the adjusted p */
 
-static ks_status judge_by(const struct ks_results *r, size_t resamples,
-                          const struct ks_claim_source *source, struct ks_claim_row *row)
+static ks_status judge_by(const struct ks_results *r, const struct ks_claim_source *source,
+                          struct ks_claim_row *row)
 {
     struct ks_claim_values values;
-    const struct ks_claim_question question = {row->claim, resamples, &values};
 
     KS_TRY(ks_claim_values_find(r, source, &values));
     row->values = values.most;
-    return ks_claim_find(&question, &row->found);
+    return ks_claim_find(&values, &row->found);
 }
 
-static struct ks_claim_source source_of(const struct ks_results *r, const struct ks_claim_row *row)
+static struct ks_claim_source source_of(const struct ks_results *r, size_t resamples,
+                                        const struct ks_claim_row *row)
 {
     return (struct ks_claim_source){
-        .quantity = row->claim->quantity,
+        .claim = row->claim,
         .statistic = row->statistic,
-        .summary = row->claim->summary,
+        .resamples = resamples,
         .analyses = ks_claim_analyses(r->study, row->statistic),
         .unseen = row->statistic == KS_CLAIM_REVISED,
     };
@@ -38,13 +38,13 @@ static struct ks_claim_source source_of(const struct ks_results *r, const struct
 /* Without runs that began after the revised rule, the numbers are of the runs that were known. */
 static ks_status judge_one(const struct ks_results *r, size_t resamples, struct ks_claim_row *row)
 {
-    struct ks_claim_source source = source_of(r, row);
+    struct ks_claim_source source = source_of(r, resamples, row);
 
     if (source.unseen && !ks_claim_has_unseen(r)) {
         source.unseen = false;
         row->verdict = KS_RESULTS_KNOWN;
     }
-    return judge_by(r, resamples, &source, row);
+    return judge_by(r, &source, row);
 }
 
 /* Holm's adjustment over the rows of a family and statistic. */
@@ -155,10 +155,10 @@ static ks_status judge_start(const struct ks_results *r, size_t resamples, size_
 {
     for (size_t i = 0; i < other->n; i++)
         if (has_starts(&other->row[i])) {
-            struct ks_claim_source source = source_of(r, &other->row[i]);
+            struct ks_claim_source source = source_of(r, resamples, &other->row[i]);
 
             source.analyses = (struct ks_study_analyses){.n = 1, .index = {analysis}};
-            KS_TRY(judge_by(r, resamples, &source, &other->row[i]));
+            KS_TRY(judge_by(r, &source, &other->row[i]));
         }
     return find_verdicts(r, KS_CLAIM_PAPER, KS_CLAIM_PAPER, other);
 }

@@ -66,10 +66,10 @@ TEST(test_growth)
 static struct ks_claim_values find(enum ks_claim_quantity quantity,
                                    enum ks_claim_statistic statistic)
 {
+    const struct ks_paper_claim claim = {.quantity = quantity, .summary = KS_CLAIM_LEVEL};
     const struct ks_claim_source source = {
-        .quantity = quantity,
+        .claim = &claim,
         .statistic = statistic,
-        .summary = KS_CLAIM_LEVEL,
         .analyses = ks_claim_analyses(study_results->study, statistic)};
     struct ks_claim_values values;
 
