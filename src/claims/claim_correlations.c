@@ -92,7 +92,7 @@ static size_t add_runs(const struct ks_claim_values *v, size_t n, const size_t *
         kept += all;
     }
     for (size_t k = 0; k < KS_TWELVE; k++)
-        ks_comparison_add(c, v->architecture[number_at(k)], kept, run[k]);
+        ks_comparison_add(c, kept, run[k]);
     return kept;
 }
 

@@ -129,7 +129,7 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
                 s->value[at++] = returns ? runs.run[i]->returns[k]
                                          : ks_results_statistic(t->r, runs.run[i], analysis, k,
                                                                 statistic);
-    return ks_series_aggregate(s, t->resamples);
+    return ks_series_aggregate(s, t->comparison->resamples);
 }
 
 ks_status ks_return_curve_fill(const struct ks_tables *t, size_t row, struct ks_table *out)

@@ -130,7 +130,7 @@ ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *
     for (size_t i = 0; i < runs.n; i++)
         KS_TRY(add_run(t, runs.run[i], i, runs.n, series));
     for (size_t k = 0; k < NORMS; k++)
-        KS_TRY(ks_series_aggregate(&series[k], t->resamples));
+        KS_TRY(ks_series_aggregate(&series[k], t->comparison->resamples));
     for (size_t j = 0; j < series[0].steps; j++) {
         ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)), KS_COUNT(series[0].step[j]));
         for (size_t k = 0; k < NORMS; k++)
@@ -255,7 +255,7 @@ ks_status ks_efficiency_fill(const struct ks_tables *t, size_t row, struct ks_ta
     KS_TRY(ks_series_new(runs.n, 1, &speed));
     for (size_t i = 0; i < runs.n; i++)
         KS_TRY(read_speed(t->r, runs.run[i], &speed.value[i]));
-    KS_TRY(ks_series_aggregate(&speed, t->resamples));
+    KS_TRY(ks_series_aggregate(&speed, t->comparison->resamples));
     ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                    KS_NUMBER(costs.critics.parameters), KS_NUMBER(costs.critics.flops),
                    KS_NUMBER(costs.actor.parameters), KS_NUMBER(costs.actor.flops),

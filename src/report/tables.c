@@ -210,7 +210,7 @@ static ks_status fill_improvement(const struct ks_tables *t, size_t i, struct ks
 
         if (i == j)
             continue;
-        KS_TRY(ks_improvement(&x, &y, t->resamples, 0, &p));
+        KS_TRY(ks_improvement(&x, &y, t->comparison->resamples, 0, &p));
         if (i > j)
             p = (struct ks_estimate){1 - p.value, {1 - p.in.upper, 1 - p.in.lower}};
         ks_table_cells(out, KS_TEXT(ks_tables_architecture(t, i)->name),
@@ -228,8 +228,12 @@ static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_tab
     const struct ks_sample last = ks_comparison_sample(t->comparison, i);
     const size_t most = KS_PROFILE_RESAMPLES;
     double tau[TAUS], score[KS_STUDY_SEEDS];
-    const struct ks_profile profile = {
-        {last.runs, score}, TAUS, tau, t->resamples < most ? t->resamples : most, 0};
+    const struct ks_profile profile = {{last.runs, score},
+                                       TAUS,
+                                       tau,
+                                       t->comparison->resamples < most ? t->comparison->resamples
+                                                                       : most,
+                                       0};
     struct ks_estimate fraction[TAUS];
     const struct ks_score_range *range = ks_score_range_of_returns(t->r->study->env);
 
@@ -487,7 +491,7 @@ ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_ta
                           size_t resamples)
 {
     KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison comparison = {.n = 0};
-    const struct ks_tables tables = {results, table, &comparison, resamples};
+    const struct ks_tables tables = {results, table, &comparison};
 
     KS_TRY(ks_folder_make("%s/tables", results->dir));
     KS_TRY(ks_comparison_new(results, resamples, &comparison));

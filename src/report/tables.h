@@ -20,7 +20,6 @@ struct ks_tables {
     const struct ks_results *r;
     const struct ks_summary_table *table;
     const struct ks_comparison *comparison; /* of all architectures of the summary, in its order */
-    size_t resamples;
 };
 
 /* A table of a study, for the program and for checkpoints/README.md. One of three functions fills

@@ -109,12 +109,10 @@ void ks_comparison_clear(struct ks_comparison *c)
     ks_pool_free(&c->pool);
 }
 
-void ks_comparison_add(struct ks_comparison *c, size_t architecture, size_t n,
-                       const struct ks_result *const *run)
+void ks_comparison_add(struct ks_comparison *c, size_t n, const struct ks_result *const *run)
 {
     size_t before = first_run(c, c->n);
 
-    c->architecture[c->n] = architecture;
     c->runs[c->n++] = n;
     for (size_t k = 0; k < n; k++) {
         c->run[before + k] = run[k];
@@ -130,7 +128,7 @@ ks_status ks_comparison_new(const struct ks_results *r, size_t resamples, struct
     for (size_t i = 0; i < n; i++) {
         const struct ks_runs runs = ks_results_runs(r, order[i]);
 
-        ks_comparison_add(c, order[i], runs.n, runs.run);
+        ks_comparison_add(c, runs.n, runs.run);
     }
     return KS_OK;
 }

@@ -40,10 +40,9 @@ ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *fract
 /* The architectures that are compared, and their runs. */
 struct ks_comparison {
     const struct ks_results *results;
-    size_t n;
-    size_t architecture[KS_STUDY_ARCHITECTURES], runs[KS_STUDY_ARCHITECTURES]; /* [n] */
-    struct ks_pool pool;          /* of the lists `run` and `last`. Owned */
-    const struct ks_result **run; /* [runs of all] */
+    size_t n, runs[KS_STUDY_ARCHITECTURES]; /* [n] of each architecture */
+    struct ks_pool pool;                    /* of the lists `run` and `last`. Owned */
+    const struct ks_result **run;           /* [runs of all] */
     double *last; /* [runs of all] returns at the last evaluation that all runs have */
     size_t resamples;
 };
@@ -51,8 +50,8 @@ struct ks_comparison {
 ks_status ks_comparison_begin(const struct ks_results *results, size_t resamples,
                               struct ks_comparison *comparison);
 void ks_comparison_clear(struct ks_comparison *comparison);
-/* Adds an architecture, with its n runs that are to be compared. */
-void ks_comparison_add(struct ks_comparison *comparison, size_t architecture, size_t n,
+/* Adds an architecture: its n runs that are to be compared. */
+void ks_comparison_add(struct ks_comparison *comparison, size_t n,
                        const struct ks_result *const *run);
 /* The return of a run at that evaluation; the IQM of an architecture's returns at any evaluation.
  */
