@@ -65,9 +65,6 @@ ks_status ks_claim_values_find(const struct ks_results *results,
                                const struct ks_claim_source *source,
                                struct ks_claim_values *values);
 
-/* Whether any run began at ks_claim_revised_from or later. */
-bool ks_claim_has_unseen(const struct ks_results *results);
-
 /* The analysis by which a statistic of spectra is judged: the standard one; for the paper's
  * statistic the published code's choices, [analyze xqc] with compat = xqc, and for the revised one
  * this with its other start vectors; for the control, where it is used for batch normalization

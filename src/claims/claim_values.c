@@ -348,19 +348,6 @@ static ks_status follow_progress(const struct ks_results *r, const struct ks_res
 
 /* --- all runs --- */
 
-static bool is_unseen(const struct ks_result *run)
-{
-    return strcmp(run->began, ks_claim_revised_from) >= 0;
-}
-
-bool ks_claim_has_unseen(const struct ks_results *r)
-{
-    for (size_t i = 0; i < r->n_runs; i++)
-        if (is_unseen(&r->run[i]))
-            return true;
-    return false;
-}
-
 /* The value of the run of architecture `number` of the KS_JUDGED in a seed. */
 static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_source *source,
                             size_t number, size_t seed)
@@ -399,7 +386,8 @@ ks_status ks_claim_values_find(const struct ks_results *r, const struct ks_claim
     ks_twelve_find(r->study, v->architecture);
     for (size_t k = 0; k < KS_JUDGED; k++)
         for (size_t i = 0; i < v->seeds && v->architecture[k] < r->study->n_architectures; i++)
-            if (!source->unseen || is_unseen(&r->run[v->architecture[k] * v->seeds + i]))
+            if (!source->unseen ||
+                strcmp(r->run[v->architecture[k] * v->seeds + i].began, ks_claim_revised_from) >= 0)
                 KS_TRY(find_value(v, source, k, i));
     return KS_OK;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "results/correlation.h"
@@ -39,8 +40,11 @@ static struct ks_claim_source source_of(const struct ks_results *r, size_t resam
 static ks_status judge_one(const struct ks_results *r, size_t resamples, struct ks_claim_row *row)
 {
     struct ks_claim_source source = source_of(r, resamples, row);
+    bool known = source.unseen;
 
-    if (source.unseen && !ks_claim_has_unseen(r)) {
+    for (size_t i = 0; i < r->n_runs; i++)
+        known = known && strcmp(r->run[i].began, ks_claim_revised_from) < 0;
+    if (known) {
         source.unseen = false;
         row->verdict = KS_RESULTS_KNOWN;
     }

@@ -45,7 +45,8 @@ static void add_plot(struct ks_page *page, size_t i, struct ks_document *d)
     ks_document_more(d, ")");
 }
 
-void ks_page_plot(void *data, const char *name, struct ks_document *d)
+/* The plot of that name. */
+static void add_named_plot(void *data, const char *name, struct ks_document *d)
 {
     for (size_t i = 0; i < KS_PLOTS; i++)
         if (strcmp(ks_plots[i].name, name) == 0) {
@@ -177,7 +178,7 @@ static const struct ks_template_section sections[] = {
     {"architectures", .add = ks_page_architectures},
     {"targets", .add = add_targets},
     {"analyses", .add = ks_page_analyses},
-    {"plot", .add_named = ks_page_plot},
+    {"plot", .add_named = add_named_plot},
     {"other_plots", .add = add_other_plots},
     {"correlations", .add = ks_page_correlations},
     {"prediction", .add = ks_page_prediction},

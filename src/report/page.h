@@ -33,9 +33,6 @@ void ks_page_theorems(void *data, struct ks_document *document);
 /* The table of architectures, with the kind of every number; tables of further analyses. */
 void ks_page_architectures(void *data, struct ks_document *document);
 void ks_page_analyses(void *data, struct ks_document *document);
-/* The plot of that name. In place of a plot that has not been drawn, why it has not. Fails with
- * KS_FORMAT if no plot has that name or the file is not SVG. */
-void ks_page_plot(void *data, const char *name, struct ks_document *document);
 /* Rank correlations of statistics with the return. */
 void ks_page_correlations(void *data, struct ks_document *document);
 /* What a statistic adds to the factors of the twelve architectures. */

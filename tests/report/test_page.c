@@ -438,15 +438,6 @@ TEST_WITH(test_plots_in_the_page, make_study, remove_page)
                  "figures/returns.svg: expected an <svg> element");
 }
 
-TEST(test_unknown_plot)
-{
-    struct ks_page asked = {.results = NULL};
-    struct ks_document d = {.n = 0};
-
-    ks_page_plot(&asked, "spectre", &d);
-    assert_fails(d.status, KS_FORMAT, "plots/report.html: no plot is named 'spectre'");
-}
-
 /* The files of a run may come from anywhere. */
 TEST_WITH(test_text_of_runs, make_study, remove_page)
 {
