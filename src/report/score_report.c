@@ -28,9 +28,12 @@ static struct ks_cell estimate_cell(const struct ks_estimate *e)
 {
     char value[32], low[32], high[32], text[KS_CELL_PRINTED];
 
-    snprintf(text, sizeof text, isnan(e->in.lower) ? "%s [-]" : "%s [%.20s, %.20s]",
-             ks_value_text(e->value, value), ks_value_text(e->in.lower, low),
-             ks_value_text(e->in.upper, high));
+    ks_value_text(e->value, value);
+    if (isnan(e->in.lower))
+        snprintf(text, sizeof text, "%s [-]", value);
+    else
+        snprintf(text, sizeof text, "%s [%.20s, %.20s]", value, ks_value_text(e->in.lower, low),
+                 ks_value_text(e->in.upper, high));
     return ks_cell_or(ks_cell_printed(text, e->value), "-");
 }
 

@@ -226,14 +226,10 @@ enum { TAUS = 51 }; /* 0, 0.02, ..., 1 */
 static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_table *out)
 {
     const struct ks_sample last = ks_comparison_sample(t->comparison, i);
-    const size_t most = KS_PROFILE_RESAMPLES;
+    const size_t most = KS_PROFILE_RESAMPLES, resamples = t->comparison->resamples;
     double tau[TAUS], score[KS_STUDY_SEEDS];
-    const struct ks_profile profile = {{last.runs, score},
-                                       TAUS,
-                                       tau,
-                                       t->comparison->resamples < most ? t->comparison->resamples
-                                                                       : most,
-                                       0};
+    const struct ks_profile profile = {
+        {last.runs, score}, TAUS, tau, resamples < most ? resamples : most, 0};
     struct ks_estimate fraction[TAUS];
     const struct ks_score_range *range = ks_score_range_of_returns(t->r->study->env);
 
