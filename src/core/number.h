@@ -18,7 +18,7 @@ bool ks_parse_number(const char *text, double low, double high, double *value);
 /* A qsort comparator for doubles, or for structs that begin with one: ascending, NaN last. */
 int ks_ascending(const void *a, const void *b);
 
-/* A qsort comparator for numbers of the type size_t: ascending. */
+/* The same for numbers of the type size_t, or for structs that begin with one. */
 int ks_ascending_sizes(const void *a, const void *b);
 
 /* The median of n >= 1 numbers, which it sorts. */

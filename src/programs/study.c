@@ -342,29 +342,16 @@ static bool is_same_file(const char *a, const char *b)
            first.st_ino == second.st_ino;
 }
 
-static bool has_elsewhere(const struct ks_study *s)
-{
-    return s->has_checkpoint != NULL;
-}
-
-/* Whether not all of its runs are from elsewhere. */
-static bool trains(const struct ks_study *s)
-{
-    for (size_t i = 0; i < s->n_architectures; i++)
-        if (!s->architecture[i].elsewhere)
-            return true;
-    return false;
-}
-
 /* Runs from elsewhere lie beside the study's file, so this is the study's folder; and so is a
  * folder that is given in place of its study.study. */
 static ks_status find_folder(const char *argument, struct job *job)
 {
     const struct ks_study *s = job->study;
     const char *out = command.out;
-    const bool here = has_elsewhere(s) || is_same_file(argument, s->folder);
+    const bool elsewhere = ks_study_has_elsewhere(s);
+    const bool here = elsewhere || is_same_file(argument, s->folder);
 
-    if (out && has_elsewhere(s) && !is_same_file(out, s->folder))
+    if (out && elsewhere && !is_same_file(out, s->folder))
         return ks_fail(KS_USAGE,
                        "--out: expected %s, the folder of the study's file, as its runs from "
                        "elsewhere are there, found %s",
@@ -402,7 +389,7 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(find_folder(arguments->rest[0], job));
     KS_TRY(ks_shell_check("--out", job->dir));
     KS_TRY(find_record(job));
-    if (trains(job->study))
+    if (ks_study_trains(job->study))
         KS_TRY(find_program("kappascope-train", &job->train));
     KS_TRY(find_program("kappascope-analyze", &job->analyze));
     KS_TRY(find_program("kappascope-plot", &job->plot));

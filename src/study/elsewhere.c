@@ -326,18 +326,12 @@ static ks_status set_steps(struct ks_study *s, const struct runs *runs, bool ret
 
 /* --- returns that are missing --- */
 
-static int compare_step(const void *step, const void *row)
-{
-    const size_t a = *(const size_t *)step, b = ((const struct ks_elsewhere_return *)row)->step;
-
-    return (a > b) - (a < b);
-}
-
 /* The row of a step, whose return may be unusable; NULL: there is none. */
 static const struct ks_elsewhere_return *find_row(const struct run *run, size_t step)
 {
-    return run->n_rows > 0 ? bsearch(&step, run->row, run->n_rows, sizeof *run->row, compare_step)
-                           : NULL;
+    return run->n_rows > 0
+               ? bsearch(&step, run->row, run->n_rows, sizeof *run->row, ks_ascending_sizes)
+               : NULL;
 }
 
 /* The line after which a row of this step would be. */

@@ -209,12 +209,17 @@ bool ks_study_has_run(const struct ks_study *s, size_t architecture, size_t seed
     return has;
 }
 
-bool ks_study_trains(const struct ks_study *s)
+static bool has_any(const struct ks_study *s, bool elsewhere)
 {
     for (size_t a = 0; a < s->n_architectures; a++)
-        if (!s->architecture[a].elsewhere)
+        if (s->architecture[a].elsewhere == elsewhere)
             return true;
     return false;
+}
+
+bool ks_study_trains(const struct ks_study *s)
+{
+    return has_any(s, false);
 }
 
 bool ks_study_has_seed(const struct ks_study *s, size_t seed)
@@ -227,8 +232,5 @@ bool ks_study_has_seed(const struct ks_study *s, size_t seed)
 
 bool ks_study_has_elsewhere(const struct ks_study *s)
 {
-    for (size_t a = 0; a < s->n_architectures; a++)
-        if (s->architecture[a].elsewhere)
-            return true;
-    return false;
+    return has_any(s, true);
 }

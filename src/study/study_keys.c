@@ -209,16 +209,12 @@ size_t ks_study_base(const struct ks_study *s, size_t architecture)
 
 /* --- numbers and switches --- */
 
-static ks_status parse_size(const char *what, const char *word, size_t low, size_t high,
-                            size_t *value)
+static ks_status parse_seed(const char *word, uint64_t low, uint64_t *seed)
 {
-    uint64_t number = 0;
-
-    if (!ks_parse_integer(word, low, high, &number))
-        return ks_fail(KS_FORMAT, "%s: expected an integer from %zu to %zu, found '%s'", what, low,
-                       high, word);
-    *value = (size_t)number;
-    return KS_OK;
+    return ks_parse_integer(word, low, MOST_SEED, seed)
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "seeds: expected an integer from %zu to %d, found '%s'",
+                         (size_t)low, MOST_SEED, word);
 }
 
 /* A seed, or a range of seeds ("0..4"). */
@@ -227,19 +223,19 @@ static ks_status add_seeds(struct ks_study_parser *p, const char *word)
     struct ks_study *s = p->study;
     const char *dots = strstr(word, "..");
     char first[24] = "";
-    size_t from = 0, to = 0, length = dots ? (size_t)(dots - word) : strlen(word);
+    const size_t length = dots ? (size_t)(dots - word) : strlen(word);
+    uint64_t from = 0, to = 0;
 
     if (length >= sizeof first)
         return ks_fail(KS_FORMAT, "seeds: expected an integer, found '%s'", word);
     snprintf(first, sizeof first, "%.*s", (int)length, word);
-    KS_TRY(parse_size("seeds", first, 0, MOST_SEED, &from));
+    KS_TRY(parse_seed(first, 0, &from));
     to = from;
     if (dots)
-        KS_TRY(parse_size("seeds", dots + 2, from, MOST_SEED, &to));
+        KS_TRY(parse_seed(dots + 2, from, &to));
     for (; from <= to; from++) {
-        for (size_t i = 0; i < s->n_seeds; i++)
-            if (s->seed[i] == from)
-                return ks_fail(KS_FORMAT, "seeds: %zu is given twice", from);
+        if (ks_study_has_seed(s, from))
+            return ks_fail(KS_FORMAT, "seeds: %zu is given twice", (size_t)from);
         if (s->n_seeds == KS_STUDY_SEEDS)
             return ks_fail(KS_FORMAT, "seeds: more than %d", KS_STUDY_SEEDS);
         s->seed[s->n_seeds++] = from;
