@@ -108,29 +108,7 @@ static ks_status read_optimizer(const struct ks_h5 *h5, struct ks_checkpoint *c)
     return ks_checkpoint_check_squares(c, h5->path, "/optimizer/v");
 }
 
-/* Reads the optional groups of the training engine on which the loss does not depend. The attribute
- * `in` is the width of the actor's input, which its description omits. */
-static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
-{
-    bool target, actor;
-    int64_t in;
-
-    KS_TRY(ks_h5_has(h5, "/target", &target));
-    if (target)
-        KS_TRY(ks_networks_read(h5, "/target", c->critic.arch->in, &c->target_critic));
-    KS_TRY(ks_h5_has(h5, "/actor", &actor));
-    if (actor) {
-        KS_TRY(ks_h5_read_integer(h5, "/actor", "in", 1, &in));
-        if (in > KS_CHECKPOINT_SIDE)
-            return ks_fail(KS_FORMAT, "%s: /actor: attribute in: expected at most %d, found %lld",
-                           h5->path, KS_CHECKPOINT_SIDE, (long long)in);
-        KS_TRY(ks_networks_read(h5, "/actor", (size_t)in, &c->actor));
-    }
-    KS_TRY(ks_h5_read_attributes(h5, "/metrics", &c->metrics));
-    return ks_h5_read_attributes(h5, "/settings", &c->settings);
-}
-
-static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpoint *c)
+static ks_status read_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
     struct ks_h5_shape input;
 
@@ -139,34 +117,18 @@ static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpo
     KS_TRY(ks_networks_read(h5, "/critic", input.dims[2], &c->critic));
     KS_TRY(ks_networks_expect_known(h5, &c->critic));
     KS_TRY(ks_checkpoint_read_batch(h5, &input, c));
-    KS_TRY(read_optimizer(h5, c));
-    return all ? read_engine_groups(h5, c) : KS_OK;
+    return read_optimizer(h5, c);
 }
 
-/* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. */
-static ks_status read_open(const struct ks_h5 *h5, bool all, struct ks_checkpoint **out)
+ks_status ks_checkpoint_read_loss(const struct ks_h5 *h5, struct ks_checkpoint **out)
 {
     KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
 
     *out = NULL;
     KS_TRY(ks_alloc(1, sizeof *c, &c));
-    KS_TRY(read_groups(h5, all, c));
+    KS_TRY(read_groups(h5, c));
     *out = c, c = NULL;
     return KS_OK;
-}
-
-ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **out)
-{
-    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
-
-    *out = NULL;
-    KS_TRY(ks_h5_open(path, "kappascope-checkpoint", &h5));
-    return read_open(h5, true, out);
-}
-
-ks_status ks_checkpoint_read_loss(const struct ks_h5 *h5, struct ks_checkpoint **out)
-{
-    return read_open(h5, false, out);
 }
 
 ks_status ks_checkpoint_shapes(struct ks_h5 *h5, double *bytes, struct ks_checkpoint **out)
@@ -175,7 +137,7 @@ ks_status ks_checkpoint_shapes(struct ks_h5 *h5, double *bytes, struct ks_checkp
 
     *bytes = 0;
     h5->declared = bytes;
-    status = read_open(h5, false, out);
+    status = ks_checkpoint_read_loss(h5, out);
     h5->declared = NULL;
     return status;
 }

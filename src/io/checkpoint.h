@@ -57,22 +57,18 @@ struct ks_checkpoint {
     struct ks_attributes attributes, metrics, settings; /* the root's, /metrics, /settings */
 };
 
-/* Reads a file and checks versions, shapes and types, that numbers are finite, and that targets of
- * a ce loss are distributions (no negative entry, sums within 1e-3 of 1). Reference results are not
- * compared.
+/* Reads from an open file what the critic's loss and its operators depend on: /critic, /batch,
+ * /optimizer, and the root attributes. The other groups are not read; their fields are NULL or 0.
+ * Checks shapes and types, that numbers are finite, and that targets of a ce loss are distributions
+ * (no negative entry, sums within 1e-3 of 1). Reference results are not compared.
  *
  * Objects under /critic and /batch that the format does not define are refused, and so are such
  * attributes of /optimizer. Other objects and root attributes that it does not define are ignored.
  * Root attributes that it defines must have their type (`seed` INTEGER, `gamma` NUMBER, `returns`
- * LIST, `env` STRING, ...). The attributes of /metrics and /settings are not checked. The width of
- * the actor's input is the attribute `in` of /actor.
+ * LIST, `env` STRING, ...).
  *
  * Fails with KS_FORMAT or KS_IO. The message names the file, the object, what was expected and what
  * was found. The caller frees the checkpoint with ks_checkpoint_free. */
-ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
-/* Reads from an open file what the critic's loss and its operators depend on: /critic, /batch,
- * /optimizer, and the root attributes. The other groups are not read; their fields are NULL or 0.
- */
 ks_status ks_checkpoint_read_loss(const struct ks_h5 *h5, struct ks_checkpoint **checkpoint);
 /* Writes a file, which appears complete or not at all (file.h): datasets of float32 if `f32`,
  * else float64, chunked, shuffled, compressed, with Fletcher-32 checksums. */
@@ -144,10 +140,9 @@ struct ks_vectors {
 };
 
 /* A vector file: k vectors of n numbers. Root attributes and tables are written but not read;
- * attributes that `kappascope analyze` does not write are refused. ks_vectors_read reads k and
- * all vectors into *vectors [k, n], which the caller frees; ks_vectors_read_open does so from an
- * open file, and only k if `vectors` is NULL. */
-ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
+ * attributes that `kappascope analyze` does not write are refused. ks_vectors_read_open reads k and
+ * all vectors from an open file into *vectors [k, n], which the caller frees, also after a failure;
+ * only k if `vectors` is NULL. */
 ks_status ks_vectors_read_open(const struct ks_h5 *h5, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, const struct ks_vectors *vectors);
 

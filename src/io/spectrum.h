@@ -52,7 +52,7 @@ bool ks_spectrum_dataset(const struct ks_spectrum *spectrum, size_t i,
                          struct ks_spectrum_dataset *dataset);
 
 /* Read, the second one from an open file, and write. Fail with KS_FORMAT or KS_IO as
- * ks_checkpoint_read does; a written file appears complete or not at all. The caller frees
+ * ks_checkpoint_read_loss does; a written file appears complete or not at all. The caller frees
  * *spectrum. */
 ks_status ks_spectrum_read(const char *path, struct ks_spectrum **spectrum);
 ks_status ks_spectrum_read_open(const struct ks_h5 *h5, struct ks_spectrum **spectrum);

@@ -3,7 +3,6 @@
 
 #include "io/h5.h"
 
-static const char FORMAT[] = "kappascope-vector";
 static const char OBJECT[] = "/vector";
 
 /* The attributes of products, gradients and eigenvectors. They say where vectors come from.
@@ -62,26 +61,11 @@ static ks_status find_shape(const struct ks_h5 *h5, size_t n, struct ks_h5_shape
 ks_status ks_vectors_read_open(const struct ks_h5 *h5, size_t n, size_t *k, double **vectors)
 {
     struct ks_h5_shape shape;
-    KS_OWNED double *values = NULL;
 
     *k = 0;
     KS_TRY(find_shape(h5, n, &shape));
-    if (vectors) {
-        *vectors = NULL;
-        KS_TRY(ks_h5_read_finite(h5, OBJECT, &shape, &values));
-        *vectors = values, values = NULL;
-    }
     *k = shape.dims[0];
-    return KS_OK;
-}
-
-ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors)
-{
-    KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
-
-    *vectors = NULL;
-    KS_TRY(ks_h5_open(path, FORMAT, &h5));
-    return ks_vectors_read_open(h5, n, k, vectors);
+    return vectors ? ks_h5_read_finite(h5, OBJECT, &shape, vectors) : KS_OK;
 }
 
 ks_status ks_vectors_write(const char *path, const struct ks_vectors *v)
@@ -89,7 +73,7 @@ ks_status ks_vectors_write(const char *path, const struct ks_vectors *v)
     const struct ks_h5_shape shape = {.n_dims = 2, .dims = {v->k, v->n}};
     KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
-    KS_TRY(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
+    KS_TRY(ks_h5_create(path, "kappascope-vector", KS_H5_VERSION, &h5));
     if (v->attributes)
         ks_h5_write_attributes(h5, "/", v->attributes);
     ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, v->values);

@@ -95,7 +95,7 @@ static void refused(const char *path, const unsigned char *bytes, size_t n, cons
 {
     struct ks_checkpoint *c;
 
-    assert_fails(ks_checkpoint_read(path, &c), KS_FORMAT, words);
+    assert_fails(try_checkpoint(path, &c), KS_FORMAT, words);
     assert_null(c);
     assert_one_line(path);
     write_bytes(path, bytes, n);
@@ -247,16 +247,7 @@ TEST_CLEAN(test_attributes)
         STRING("/critic", "arch", ACTOR, "expected a description that ends in a loss"),
         STRING("/critic", "arch", LARGE,
                "/critic/01_dense/kernel: expected shape [2, 5, 65536], found [2, 5, 7]"),
-        STRING("/actor", "arch", MSE, "/actor: arch: expected a description that ends in a policy"),
-        STRING("/actor", "arch", "dense 6\nnonsense 1\npolicy tanh-gaussian\n",
-               "/actor: arch:2: unknown layer 'nonsense'"),
-        NO_ATTRIBUTE("/actor", "in", "/actor: attribute in: missing"),
         NO_ATTRIBUTE("/target", "arch", "/target: attribute arch: missing"),
-        INTEGER("/actor", "in", 4,
-                "/actor/00_dense/kernel: expected shape [1, 4, 6], found [1, 3, 6]"),
-        /* sizes that are computed from it could wrap around */
-        NUMBER("/actor", "in", 0x1p52,
-               "/actor: attribute in: expected at most 1073741824, found 4503599627370496"),
         INTEGER("/", "env", 4, "attribute env: expected a string"),
         INTEGER("/optimizer", "step", -1, "step: expected at least 0"),
         NUMBER("/optimizer", "beta1", 1,
@@ -371,7 +362,7 @@ TEST_CLEAN(test_target_sums)
     assert_true(read->target[4] == t + 0.9e-3);
     c->target[4] = t + 1.1e-3;
     assert_ok(ks_checkpoint_write(path, c, false));
-    assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT, "expected the sum 1");
+    assert_fails(try_checkpoint(path, &read), KS_FORMAT, "expected the sum 1");
 }
 
 /* Targets of other losses need not be distributions. Both datasets of targets may omit the

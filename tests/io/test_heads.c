@@ -171,7 +171,7 @@ TEST(test_file)
     read = read_checkpoint(path);
     same_checkpoint(read, c, false);
     poke(path, "/batch/target", 4 * (LOSS_ROWS + 1) + 2, -0.5);
-    assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT,
+    assert_fails(try_checkpoint(path, &read), KS_FORMAT,
                  "/batch/target: row 1 of minibatch 1: expected probabilities, found -0.5");
 }
 

@@ -124,7 +124,7 @@ TEST(test_round_trip)
                  false);
     poke(path, "/batch/target", ((LOSS_ROWS + 2) * ENSEMBLE + 1) * 3, -0.25);
     assert_fails(
-        ks_checkpoint_read(path, &read), KS_FORMAT,
+        try_checkpoint(path, &read), KS_FORMAT,
         "/batch/target: row 2 of minibatch 1, critic 1: expected probabilities, found -0.25");
     written = make_plain(QUANTILE);
     five = hold(numbers(&rng, MINIBATCHES * LOSS_ROWS * 5));

@@ -33,7 +33,7 @@ struct ks_checkpoint *read_checkpoint(const char *path)
 {
     struct ks_checkpoint *c = NULL;
 
-    assert_ok(ks_checkpoint_read(path, &c));
+    assert_ok(try_checkpoint(path, &c));
     return keep_checkpoint(c);
 }
 

@@ -5,11 +5,11 @@
 
 #include <cblas.h>
 
+#include "readers.h"
 #include "test.h"
 
 #include "core/memory.h"
 #include "core/rng.h"
-#include "io/checkpoint.h"
 #include "io/file.h"
 #include "net/arch.h"
 #include "operators/operator.h"

@@ -124,7 +124,7 @@ double *read_vectors(const char *name, size_t n, size_t k)
     double *vectors;
     size_t found;
 
-    assert_ok(ks_vectors_read(scratch(name), n, &found, &vectors));
+    assert_ok(try_vectors(scratch(name), n, &found, &vectors));
     assert_int_equal(found, k);
     return hold(vectors);
 }

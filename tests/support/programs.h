@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
+#include "readers.h"
 #include "scratch.h"
 
-#include "io/checkpoint.h"
 #include "io/h5.h"
 
 /* standard output and standard error of the last run */

@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "core/progress.h"
 #include "io/checkpoint.h"
+#include "io/h5.h"
 #include "operators/operator.h"
 #include "operators/primal.h"
 
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
     struct ks_problem q = {.scale = 1, .critic = -1, .layer = -1};
     struct ks_checkpoint *c;
     struct ks_operator *h;
+    struct ks_h5 *h5;
     double *v, *out;
     size_t n, k;
 
@@ -47,9 +49,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: product CHECKPOINT VECTORS [f32|f64]\n");
         return 2;
     }
-    must(ks_checkpoint_read(argv[1], &c));
+    must(ks_h5_open(argv[1], "kappascope-checkpoint", &h5));
+    must(ks_checkpoint_read_loss(h5, &c));
+    ks_h5_close(h5);
     n = ks_networks_parameters(&c->critic);
-    must(ks_vectors_read(argv[2], n, &k, &v));
+    must(ks_h5_open(argv[2], "kappascope-vector", &h5));
+    must(ks_vectors_read_open(h5, n, &k, &v));
+    ks_h5_close(h5);
     must(ks_alloc(n, sizeof *out, &out));
     q.checkpoint = c, q.minibatches = c->minibatches;
     if (argc > 3 && strcmp(argv[3], "f64") == 0)
