@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/line.h"
 #include "core/number.h"
 
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};
@@ -57,16 +58,6 @@ static int64_t get_integer(const struct ks_key *key, const void *values)
 
 /* --- reading --- */
 
-/* The index of a word in a list that ends in NULL; where it ends if the word is not in it. */
-static size_t find_word(const char *const *words, const char *word)
-{
-    size_t i = 0;
-
-    while (words[i] && strcmp(words[i], word) != 0)
-        i++;
-    return i;
-}
-
 static bool read_integer(const struct ks_key *key, const char *text, uint64_t *integer)
 {
     const bool on = key->type != KS_KEY_OFF;
@@ -75,29 +66,16 @@ static bool read_integer(const struct ks_key *key, const char *text, uint64_t *i
     switch (key->type) {
     case KS_KEY_FLAG:
     case KS_KEY_OFF:
-        *integer = yes[find_word(yes, text)] ? on : !on;
-        return yes[find_word(yes, text)] || no[find_word(no, text)];
+        *integer = yes[ks_word_index(text, SIZE_MAX, yes)] ? on : !on;
+        return *integer == on || no[ks_word_index(text, SIZE_MAX, no)];
     case KS_KEY_CHOICE:
-        i = find_word(key->choices, text);
+        i = ks_word_index(text, SIZE_MAX, key->choices);
         *integer = i + (uint64_t)key->low;
         return key->choices[i];
     default:
         return ks_parse_integer(text, (uint64_t)key->low,
                                 key->high < KS_KEY_ANY ? (uint64_t)key->high : INT64_MAX, integer);
     }
-}
-
-void ks_key_words(const struct ks_key *key, const char *comma, const char *last, size_t room,
-                  char *text)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; key->choices[i] && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, "%s%s",
-                                 i == 0                ? ""
-                                 : key->choices[i + 1] ? comma
-                                                       : last,
-                                 key->choices[i]);
 }
 
 static ks_status refuse(const struct ks_key *key, const char *dashes, const char *found)
@@ -117,7 +95,7 @@ static ks_status refuse(const struct ks_key *key, const char *dashes, const char
     if (key->type == KS_KEY_FLAG || key->type == KS_KEY_OFF)
         snprintf(expected, sizeof expected, "yes or no (1 or 0)");
     else if (key->type == KS_KEY_CHOICE)
-        ks_key_words(key, ", ", " or ", sizeof expected, expected);
+        ks_words_print(key->choices, ", ", " or ", sizeof expected, expected);
     else
         snprintf(expected, sizeof expected, "%s%s", what, range);
     return ks_fail(KS_USAGE, "%s%s: expected %s%s, found '%s'", dashes, key->name, expected,

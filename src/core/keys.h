@@ -90,9 +90,6 @@ void ks_key_print(const struct ks_key *key, const void *values, char text[KS_VAL
 bool ks_key_number(const struct ks_key *key, const void *values, double *number);
 /* Whether both have the same value; not for TEXTS. */
 bool ks_key_same(const struct ks_key *key, const void *a, const void *b);
-/* "a, b or c": the words of a CHOICE between `comma` and `last`, truncated to `room`. */
-void ks_key_words(const struct ks_key *key, const char *comma, const char *last, size_t room,
-                  char *text);
 
 /* --- which keys were given, and which go together --- */
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,23 @@ size_t ks_word_index(const char *word, size_t n, const char *const *words)
 {
     size_t i = 0;
 
-    while (i < n && strcmp(words[i], word) != 0)
+    while (i < n && words[i] && strcmp(words[i], word) != 0)
         i++;
     return i;
+}
+
+void ks_words_print(const char *const *words, const char *comma, const char *last, size_t room,
+                    char *text)
+{
+    size_t used = 0;
+
+    *text = '\0';
+    for (size_t i = 0; words[i] && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s",
+                                 i == 0         ? ""
+                                 : words[i + 1] ? comma
+                                                : last,
+                                 words[i]);
 }
 
 ks_status ks_line_split(struct ks_line *line, const char *source, size_t number, const char *text)
@@ -214,23 +229,20 @@ ks_status ks_line_option_number(struct ks_line *line, const char *name, double l
 ks_status ks_line_option_choice(struct ks_line *line, const char *name, const char *const *choices,
                                 size_t *value)
 {
-    size_t i = ask_option(line, name), used = 0;
+    size_t i = ask_option(line, name), k;
     const char *found;
-    char list[128] = "";
+    char list[128];
 
     if (i == 0)
         return KS_OK;
     line->taken[i] = true;
     found = line->word[i] + strlen(name) + 1;
-    for (size_t k = 0; choices[k]; k++) {
-        if (strcmp(found, choices[k]) == 0) {
-            *value = k;
-            return KS_OK;
-        }
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k ? "|" : "",
-                                     choices[k]);
+    k = ks_word_index(found, SIZE_MAX, choices);
+    if (choices[k]) {
+        *value = k;
+        return KS_OK;
     }
+    ks_words_print(choices, "|", "|", sizeof list, list);
     return ks_line_fail(line, "%s: expected %s, found '%s'", name, list, found);
 }
 
@@ -283,11 +295,11 @@ static int cost(const char *word, const char *name)
     return at[n][m];
 }
 
-/* The one of `names` [n] that `word` means, or NULL: in another spelling (upper and lower case,
+/* The one of `names` that `word` means, or NULL: in another spelling (upper and lower case,
  * '_' and '-', a prefix such as "nn."), by one of the aliases whose name, without what follows it,
  * is among them, or with a few wrong letters. Added and replaced letters count more than missing
  * and swapped ones, so that "selu" is not taken for "relu". */
-static const char *nearest_name(const char *word, size_t n, const char *const *names,
+static const char *nearest_name(const char *word, const char *const *names,
                                 const struct ks_near_alias *aliases)
 {
     char found[LONGEST], known[LONGEST];
@@ -300,7 +312,7 @@ static const char *nearest_name(const char *word, size_t n, const char *const *n
     for (; aliases && aliases->word && !name; aliases++)
         if (strcmp(aliases->word, found) == 0)
             name = aliases->name;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; names[i]; i++) {
         if (!normalize(names[i], known))
             continue;
         if (name && strncmp(names[i], name, strlen(names[i])) == 0)
@@ -320,17 +332,15 @@ static ks_status unknown_option(const struct ks_line *line, const char *word)
 {
     static const struct ks_near_alias aliases[] = {
         {"epsilon", "eps"}, {"usebias", "bias"}, {"vmin", "min"}, {"vmax", "max"}, {NULL, NULL}};
-    char name[KS_LINE_LENGTH], list[128] = "none";
+    char name[KS_LINE_LENGTH], list[128];
     const char *near;
-    size_t used = 0;
 
     snprintf(name, sizeof name, "%.*s", (int)option_name_length(word), word);
-    near = nearest_name(name, line->n_options, line->option, aliases);
-    for (size_t i = 0; i < line->n_options && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                                 line->option[i]);
+    near = nearest_name(name, line->option, aliases);
+    ks_words_print(line->option, ", ", ", ", sizeof list, list);
     return ks_line_fail(line, "unknown option '%s' for '%s'%s%s%s (known: %s)", word, line->word[0],
-                        near ? ": did you mean '" : "", near ? near : "", near ? "='?" : "", list);
+                        near ? ": did you mean '" : "", near ? near : "", near ? "='?" : "",
+                        *list ? list : "none");
 }
 
 ks_status ks_line_end(const struct ks_line *line)
@@ -347,14 +357,10 @@ ks_status ks_line_end(const struct ks_line *line)
 ks_status ks_line_unknown(const struct ks_line *line, const char *what, const char *found,
                           const char *const *known, const struct ks_near_alias *aliases)
 {
-    char list[512] = "";
-    const char *near;
-    size_t n = 0;
+    const char *near = nearest_name(found, known, aliases);
+    char list[512];
 
-    for (size_t used = 0; known[n] && used < sizeof list; n++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "",
-                                 known[n]);
-    near = nearest_name(found, n, known, aliases);
+    ks_words_print(known, ", ", ", ", sizeof list, list);
     return ks_line_fail(line, "unknown %s '%s'%s%s%s (known: %s)", what, found,
                         near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "", list);
 }

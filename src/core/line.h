@@ -21,7 +21,7 @@ struct ks_line {
     char *word[KS_LINE_WORDS];
     bool taken[KS_LINE_WORDS];
     /* The options that have been asked for, for the message about an unknown one. */
-    const char *option[KS_LINE_OPTIONS];
+    const char *option[KS_LINE_OPTIONS + 1]; /* ended by NULL */
     size_t n_options;
 };
 
@@ -55,8 +55,12 @@ ks_status ks_line_end(const struct ks_line *line);
 ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The index of a word among `words` [n]; n if it is none of them. */
+/* The index of a word among `words` [n], which may end in a NULL before; where they end if it is
+ * none of them. */
 size_t ks_word_index(const char *word, size_t n, const char *const *words);
+/* "a, b or c": words that end in NULL, between `comma` and `last`, truncated to `room`. */
+void ks_words_print(const char *const *words, const char *comma, const char *last, size_t room,
+                    char *text);
 
 /* --- "Did you mean ...": the known name that a word was probably meant to be --- */
 

@@ -6,6 +6,7 @@
 
 #include "config.h"
 #include "core/blas.h"
+#include "core/line.h"
 #include "core/process.h"
 
 static void print_help(const struct ks_program *program, poptContext context)
@@ -49,7 +50,7 @@ static ks_status make_table(const struct ks_key *keys, struct ks_pool *pool,
                  has_default ? " (default: " : "", has_default ? key->default_text : "",
                  has_default ? ")" : "");
         if (!key->argument && key->type == KS_KEY_CHOICE)
-            ks_key_words(key, "|", "|", sizeof words[i].argument, words[i].argument);
+            ks_words_print(key->choices, "|", "|", sizeof words[i].argument, words[i].argument);
         (*table)[i] = (struct poptOption){
             .longName = key->name,
             .shortName = key->letter,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/line.h"
 #include "core/memory.h"
 
 /* --- one attribute --- */
@@ -290,28 +291,18 @@ ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
     return attributes->status;
 }
 
-static bool contains(const char *const *list, const char *name)
-{
-    while (*list && strcmp(*list, name) != 0)
-        list++;
-    return *list != NULL;
-}
-
 ks_status ks_h5_expect_known(const struct ks_h5 *h5, const char *object, bool attributes,
                              const char *const *known, const char *by)
 {
     KS_CLEARED_BY(ks_h5_names_clear) struct ks_h5_names names = {.n = 0};
-    char list[256] = "none"; /* or "input, target, loss" */
-    size_t used = 0;
+    char list[256]; /* "input, target, loss" */
 
     KS_TRY(ks_h5_read_names(h5, object, attributes, &names));
-    for (size_t i = 0; known[i] && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                                 known[i]);
+    ks_words_print(known, ", ", ", ", sizeof list, list);
     for (size_t i = 0; i < names.n; i++)
-        if (!contains(known, names.name[i]))
+        if (!known[ks_word_index(names.name[i], SIZE_MAX, known)])
             return ks_fail(KS_FORMAT, "%s: %s%s%s%s: expected only %s%s", h5->path, object,
                            attributes ? ": unknown attribute " : "/", names.name[i],
-                           attributes ? "" : ": unknown object", list, by);
+                           attributes ? "" : ": unknown object", *list ? list : "none", by);
     return KS_OK;
 }
