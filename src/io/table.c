@@ -79,26 +79,20 @@ bool ks_table_has_number(const struct ks_table *t, const char *column)
     return false;
 }
 
-enum { DIGITS = 48 };
-
-static const char *number_text(const struct ks_table_cell *cell, char text[DIGITS])
-{
-    if (isnan(cell->number))
-        return "-";
-    snprintf(text, DIGITS, cell->whole ? "%.0f" : "%.10g", cell->number);
-    return text;
-}
-
 void ks_table_print(const struct ks_table *t, FILE *out)
 {
-    char text[DIGITS];
-
     assert(t->n % t->columns.n == 0);
     for (size_t i = 0; i < t->columns.n; i++)
         fprintf(out, "%s%c", t->columns.text[i], i + 1 < t->columns.n ? ',' : '\n');
-    for (size_t i = 0; i < t->n; i++)
-        fprintf(out, "%s%c", t->cell[i].text ? t->cell[i].text : number_text(&t->cell[i], text),
-                (i + 1) % t->columns.n > 0 ? ',' : '\n');
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ks_table_cell *cell = &t->cell[i];
+
+        if (cell->text || isnan(cell->number))
+            fputs(cell->text ? cell->text : "-", out);
+        else
+            fprintf(out, cell->whole ? "%.0f" : "%.10g", cell->number);
+        putc((i + 1) % t->columns.n > 0 ? ',' : '\n', out);
+    }
 }
 
 ks_status ks_table_write(const struct ks_table *t, const char *dir, const char *name)
