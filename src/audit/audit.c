@@ -122,9 +122,10 @@ static ks_status read_summary(struct ks_h5 *h5, const struct ks_audit_options *o
 
 enum { FEW_STEPS = 4, MORE_STEPS = 12 }; /* to measure the pace */
 
-/* Opens the analysis, which the caller closes with ks_pipeline_close, also after a failure. */
-static ks_status open_analysis(const struct ks_audit *audit, const struct ks_audit_task *t,
-                               struct ks_spectrum_options *options, struct ks_pipeline *p)
+/* Runs the analysis, whose results the caller frees with ks_pipeline_close, also after a failure.
+ */
+static ks_status analyze(const struct ks_audit *audit, const struct ks_audit_task *t,
+                         struct ks_spectrum_options *options, struct ks_pipeline *p)
 {
     const struct ks_audit_options *o = audit->options;
 
@@ -143,15 +144,7 @@ static ks_status open_analysis(const struct ks_audit *audit, const struct ks_aud
                               .says_references = true,
                               .file = audit->file,
                               .by_layers = t->layers};
-    return ks_pipeline_open(p);
-}
-
-/* Runs the analysis, whose results the caller frees with ks_pipeline_close, also after a failure.
- */
-static ks_status analyze(const struct ks_audit *audit, const struct ks_audit_task *t,
-                         struct ks_spectrum_options *options, struct ks_pipeline *p)
-{
-    KS_TRY(open_analysis(audit, t, options, p));
+    KS_TRY(ks_pipeline_open(p));
     return t->layers ? ks_pipeline_layers(p) : ks_pipeline_spectrum(p);
 }
 
@@ -309,11 +302,9 @@ static ks_status time_steps(const struct ks_audit *a, size_t order, double *seco
                                     .trial = true};
     struct ks_spectrum_options options;
     KS_CLEARED_BY(ks_pipeline_close) struct ks_pipeline p = {.options = NULL};
-    double start;
+    const double start = ks_seconds();
 
-    KS_TRY(open_analysis(a, &t, &options, &p));
-    start = ks_seconds();
-    KS_TRY(ks_pipeline_spectrum(&p));
+    KS_TRY(analyze(a, &t, &options, &p));
     *seconds = (ks_seconds() - start) / (double)t.batches;
     return KS_OK;
 }

@@ -59,37 +59,23 @@ static ks_status absolute(const char *name, char **path)
                : KS_OK;
 }
 
-/* Whether the file has this text; KS_USAGE if it has another one. */
-static ks_status check_same(const char *path, const char *text, bool *exists)
-{
-    KS_OWNED char *found = NULL;
-
-    *exists = ks_path_exists(path);
-    if (!*exists)
-        return KS_OK;
-    KS_TRY(ks_text_read(path, &found, NULL));
-    if (strcmp(found, text) != 0)
-        return ks_fail(KS_USAGE,
-                       "%s: expected the study of this audit, found another one: name another "
-                       "folder (--out), or continue it with `kappascope study`",
-                       path);
-    return KS_OK;
-}
-
+/* KS_USAGE if the folder has another study. */
 static ks_status write_study(const char *folder, const char *study)
 {
-    struct ks_text text;
-    KS_OWNED char *path = NULL;
-    bool exists;
+    KS_OWNED char *path = NULL, *found = NULL;
 
     KS_TRY(ks_print_string(&path, "%s/study.study", folder));
-    KS_TRY(check_same(path, study, &exists));
-    if (exists)
-        return KS_OK;
-    KS_TRY(ks_folder_make("%s", folder));
-    KS_TRY(ks_text_open(&text, "%s", path));
-    fputs(study, text.stream);
-    return ks_text_close(&text, KS_OK);
+    if (!ks_path_exists(path)) {
+        KS_TRY(ks_folder_make("%s", folder));
+        return ks_file_write(path, study, strlen(study));
+    }
+    KS_TRY(ks_text_read(path, &found, NULL));
+    return strcmp(found, study) == 0
+               ? KS_OK
+               : ks_fail(KS_USAGE,
+                         "%s: expected the study of this audit, found another one: name another "
+                         "folder (--out), or continue it with `kappascope study`",
+                         path);
 }
 
 static bool begins(const char *line, const char *word)
