@@ -405,8 +405,7 @@ static ks_status add_setting(const struct ks_study_parser *p, struct ks_setting 
     return ks_copy_string(value, &list[*n - 1].value);
 }
 
-ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section, const char *key,
-                        const char *value)
+ks_status ks_study_take(struct ks_study_parser *p, const char *key, const char *value)
 {
     static const char factors[] = "factors ";
     struct ks_study *s = p->study;
@@ -416,13 +415,16 @@ ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section
 
     p->key = key;
     for (size_t i = 0; i < KS_STUDY_KEYS; i++)
-        if (keys[i].section == section && strcmp(key, keys[i].name) == 0) {
+        if (keys[i].section == p->section && strcmp(key, keys[i].name) == 0) {
             if (p->seen[i] && !(keys[i].form != ONE && p->indented))
                 return refuse_second(p, key);
             p->seen[i] = true;
             return keys[i].form == WORDS ? split(p, value, keys[i].set) : keys[i].set(p, value);
         }
-    switch (section) {
+    switch (p->section) {
+    case KS_NO_SECTION:
+        return ks_fail(KS_FORMAT, "'%s' is outside of [study], [train], [variant] and [analyze]",
+                       key);
     case KS_STUDY_SECTION:
         if (strncmp(key, factors, strlen(factors)) == 0)
             return s->n_factors == KS_STUDY_ARCHITECTURES
@@ -446,6 +448,7 @@ ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section
 
 void ks_study_open_section(struct ks_study_parser *p)
 {
+    p->section = KS_NO_SECTION;
     p->variant = NULL;
     p->analysis = NULL;
     for (size_t i = 0; i < KS_STUDY_KEYS; i++)

@@ -15,31 +15,23 @@
 ks_status ks_study_fail_at(const struct ks_study *s, size_t line, const char *place,
                            ks_status status)
 {
-    char message[1024], number[24] = "";
+    char number[24] = "";
 
-    snprintf(message, sizeof message, "%s", ks_error_text());
     if (line > 0)
         snprintf(number, sizeof number, ":%zu", line);
     return ks_fail(status, "%s%s: %s%s%s", s->path, number, place ? place : "", place ? ": " : "",
-                   message);
+                   ks_error_text());
 }
 
 static int handle(void *user, const char *name, const char *key, const char *value)
 {
     struct ks_study_parser *p = user;
-    enum ks_study_section section = strcmp(name, "study") == 0   ? KS_STUDY_SECTION
-                                    : strcmp(name, "train") == 0 ? KS_TRAIN_SECTION
-                                    : p->variant                 ? KS_VARIANT_SECTION
-                                                                 : KS_ANALYZE_SECTION;
     ks_status status;
 
+    (void)name; /* open_section has read it */
     if (p->status != KS_OK)
         return 0;
-    if (section == KS_ANALYZE_SECTION && !p->analysis)
-        status = ks_fail(KS_FORMAT, "'%s' is outside of [study], [train], [variant] and [analyze]",
-                         key);
-    else
-        status = ks_study_take(p, section, key, value);
+    status = ks_study_take(p, key, value);
     if (status != KS_OK)
         p->status = ks_study_fail_at(p->study, p->line, NULL, status);
     return status == KS_OK;
@@ -98,24 +90,29 @@ static ks_status open_variant(struct ks_study_parser *p, const char *name)
     return ks_study_add_variant(p, copy);
 }
 
-static bool starts(const char *line, const char *with)
-{
-    return strncmp(line, with, strlen(with)) == 0;
-}
-
 /* Section lines are parsed here, because libinih reports only sections that contain a key. */
 static ks_status open_section(struct ks_study_parser *p, const char *line)
 {
-    static const char named[] = "[analyze ", variant[] = "[variant ";
+    static const struct {
+        const char *start;
+        enum ks_study_section section;
+        ks_status (*open)(struct ks_study_parser *p, const char *name);
+    } kinds[] = {{"[study]", KS_STUDY_SECTION, NULL},
+                 {"[train]", KS_TRAIN_SECTION, NULL},
+                 {"[analyze]", KS_ANALYZE_SECTION, NULL},
+                 {"[analyze ", KS_ANALYZE_SECTION, open_analysis},
+                 {"[variant ", KS_VARIANT_SECTION, open_variant}};
 
     ks_study_open_section(p);
-    p->analysis = starts(line, "[analyze]") ? &p->study->analysis[0] : NULL;
-    if (p->analysis || starts(line, "[study]") || starts(line, "[train]"))
-        return KS_OK;
-    if (starts(line, named))
-        return open_analysis(p, line + strlen(named) + strspn(line + strlen(named), " "));
-    if (starts(line, variant))
-        return open_variant(p, line + strlen(variant) + strspn(line + strlen(variant), " "));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t length = strlen(kinds[i].start);
+
+        if (strncmp(line, kinds[i].start, length) != 0)
+            continue;
+        p->section = kinds[i].section;
+        p->analysis = p->section == KS_ANALYZE_SECTION ? &p->study->analysis[0] : NULL;
+        return kinds[i].open ? kinds[i].open(p, line + length + strspn(line + length, " ")) : KS_OK;
+    }
     return ks_fail(KS_FORMAT,
                    "expected [study], [train], [variant NAME] or [analyze], found '%.*s'",
                    (int)strcspn(line, "\r\n"), line);

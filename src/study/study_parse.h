@@ -19,6 +19,7 @@ ks_status ks_study_fail_at(const struct ks_study *study, size_t line, const char
 /* --- the keys (study_keys.c) --- */
 
 enum ks_study_section {
+    KS_NO_SECTION,
     KS_STUDY_SECTION,
     KS_TRAIN_SECTION,
     KS_VARIANT_SECTION,
@@ -29,6 +30,7 @@ enum { KS_STUDY_KEYS = 13 };
 struct ks_study_parser {
     struct ks_study *study;
     bool check_files;
+    enum ks_study_section section;         /* of the current line                              */
     struct ks_study_analysis *analysis;    /* of the current section [analyze], else NULL */
     struct ks_study_architecture *variant; /* of the current section [variant], else NULL */
     bool seen[KS_STUDY_KEYS]; /* of [study]: so far; of other sections: in the current one */
@@ -45,8 +47,7 @@ void ks_study_open_section(struct ks_study_parser *parser);
  * function fail with KS_FORMAT; the message has no file or line, which the caller adds. */
 ks_status ks_study_add_variant(struct ks_study_parser *parser, const char *name);
 /* Takes a key of the current section, with its value. */
-ks_status ks_study_take(struct ks_study_parser *parser, enum ks_study_section section,
-                        const char *key, const char *value);
+ks_status ks_study_take(struct ks_study_parser *parser, const char *key, const char *value);
 /* Adds an architecture whose runs were trained elsewhere. */
 ks_status ks_study_add_elsewhere(struct ks_study *study, const char *name);
 /* Whether a name is safe as a folder, an option and a make target: letters, digits and +-_. only,
