@@ -333,18 +333,6 @@ static void add_row(const struct ks_measured_critic *c, const struct ks_measured
                       ks_cell_digits(3, c->return_mean));
 }
 
-/* The critics from the most directions to the fewest, with this one at its place. */
-static ks_status sort_critics(const struct ks_measured *m, const struct ks_measured_critic *self,
-                              const struct ks_measured_critic ***sorted)
-{
-    KS_TRY(ks_alloc(m->n + 1, sizeof(void *), sorted));
-    for (size_t i = 0; i < m->n; i++)
-        (*sorted)[i] = &m->critic[i];
-    (*sorted)[m->n] = self;
-    qsort(*sorted, m->n + 1, sizeof(void *), by_directions);
-    return KS_OK;
-}
-
 static void add_figure(const struct ks_audit *a, size_t n,
                        const struct ks_measured_critic *const *sorted,
                        const struct ks_measured_critic *self, struct ks_document *d)
@@ -405,7 +393,11 @@ ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *m,
         .return_mean = NAN};
     KS_OWNED const struct ks_measured_critic **sorted = NULL;
 
-    KS_TRY(sort_critics(m, &self, &sorted));
+    KS_TRY(ks_alloc(m->n + 1, sizeof *sorted, &sorted));
+    for (size_t i = 0; i < m->n; i++)
+        sorted[i] = &m->critic[i];
+    sorted[m->n] = &self;
+    qsort(sorted, m->n + 1, sizeof *sorted, by_directions);
     ks_document_add(d, KS_BLOCK_SECTION, "Among the critics that were measured");
     add_figure(a, m->n + 1, sorted, &self, d);
     ks_document_columns(d, "", "critic<, study<, loss<, verdict<, step, seeds, %s, %s, return",

@@ -334,7 +334,6 @@ static ks_status compute_missing(struct ks_audit *a, char *const path[KS_AUDIT_T
     if (all)
         return KS_OK;
     KS_TRY(measure_pace(a, &clock->pace));
-    ks_audit_announce(clock);
     for (size_t i = 0; i < KS_AUDIT_TASKS; i++)
         if (ks_audit_has_task(a, i) && !clock->done[i]) {
             ks_audit_begin(clock, i);

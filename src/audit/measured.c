@@ -66,12 +66,6 @@ static struct ks_interval interval_in(const struct ks_csv *csv, size_t row, enum
     return ks_statistic_resolved(id, ends);
 }
 
-static struct ks_conditioning conditioning_in(const struct ks_csv *csv, size_t row)
-{
-    return (struct ks_conditioning){interval_in(csv, row, KS_STAT_DIRECTIONS_1E2),
-                                    interval_in(csv, row, KS_STAT_KAPPA_Q99)};
-}
-
 static struct ks_interval enclose(struct ks_interval a, struct ks_interval b)
 {
     return (struct ks_interval){ks_min_known(a.lower, b.lower), ks_max_known(a.upper, b.upper)};
@@ -81,7 +75,8 @@ static struct ks_interval enclose(struct ks_interval a, struct ks_interval b)
 static void add_seed(const struct ks_csv *csv, size_t row, struct ks_measured_critic *c)
 {
     const double mean = ks_csv_value(csv, row, "return_mean");
-    const struct ks_conditioning one = conditioning_in(csv, row);
+    const struct ks_conditioning one = {interval_in(csv, row, KS_STAT_DIRECTIONS_1E2),
+                                        interval_in(csv, row, KS_STAT_KAPPA_Q99)};
     struct ks_conditioning *all = &c->conditioning;
     const bool first = c->seeds == 0;
 

@@ -85,27 +85,13 @@ static double seconds_left(const struct ks_audit_clock *c)
     return work * c->pace;
 }
 
-static size_t count_tasks(const struct ks_audit_clock *c, size_t end, bool all)
+static size_t count_tasks(const struct ks_audit *a, size_t end)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < end; i++)
-        n += ks_audit_has_task(c->audit, i) && (all || !c->done[i]);
+        n += ks_audit_has_task(a, i);
     return n;
-}
-
-void ks_audit_announce(struct ks_audit_clock *c)
-{
-    const size_t minibatches = c->audit->summary.minibatches;
-    char text[32];
-
-    if (c->audit->options->quiet)
-        return;
-    ks_print_duration(seconds_left(c), text);
-    ks_say("%s: %zu analyses with %s%zu minibatch%s, about %s in all", c->audit->path,
-           count_tasks(c, KS_AUDIT_TASKS, false),
-           minibatches < c->audit->summary.stored ? "the first " : "", minibatches,
-           minibatches == 1 ? "" : "es", text);
 }
 
 void ks_audit_begin(struct ks_audit_clock *c, size_t which)
@@ -117,8 +103,8 @@ void ks_audit_begin(struct ks_audit_clock *c, size_t which)
     if (c->audit->options->quiet)
         return;
     ks_print_duration(seconds_left(c), text);
-    ks_say("%s: %zu of %zu, %s%s%s; about %s left", c->audit->path, count_tasks(c, which, true) + 1,
-           count_tasks(c, KS_AUDIT_TASKS, true), t.operator_name,
+    ks_say("%s: %zu of %zu, %s%s%s; about %s left", c->audit->path,
+           count_tasks(c->audit, which) + 1, count_tasks(c->audit, KS_AUDIT_TASKS), t.operator_name,
            t.layers ? ", layer by layer" : "",
            which == KS_AUDIT_HALF ? " with half of the minibatches" : "", text);
 }

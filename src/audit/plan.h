@@ -30,14 +30,12 @@ bool ks_audit_has_task(const struct ks_audit *audit, size_t which);
  * within a limit, which only the critics of large networks exceed, and at least FEWEST. */
 size_t ks_audit_minibatches(size_t stored, size_t rows, size_t parameters);
 
-/* Prints what will be done, and how long in all, then which of the analyses begins and the time
- * left. Nothing if the audit is quiet. */
+/* Prints which of the analyses begins and the time left. Nothing if the audit is quiet. */
 struct ks_audit_clock {
     const struct ks_audit *audit;
     bool done[KS_AUDIT_TASKS];
     double pace, started; /* seconds per product with one minibatch; when the last task began */
 };
-void ks_audit_announce(struct ks_audit_clock *clock);
 void ks_audit_begin(struct ks_audit_clock *clock, size_t which);
 /* Takes the pace from the task that has ended. */
 void ks_audit_end(struct ks_audit_clock *clock, size_t which);

@@ -68,11 +68,6 @@ static void add_layer(const struct ks_audit *a, const struct ks_audit *b, size_t
 
 /* --- pairs --- */
 
-static size_t directions_of(const struct ks_audit *a)
-{
-    return a->summary.critics * a->summary.parameters;
-}
-
 /* In what a is better conditioned than b. */
 static const char *reason(const struct ks_conditioning *a, const struct ks_conditioning *b)
 {
@@ -164,7 +159,8 @@ static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *
 
         ks_document_cells(
             d, ks_cell_name(name), ks_cell_text(a[i].summary.loss),
-            ks_cell_fixed(0, a[i].summary.env_step), ks_cell_count(directions_of(&a[i])),
+            ks_cell_fixed(0, a[i].summary.env_step),
+            ks_cell_count(a[i].summary.critics * a[i].summary.parameters),
             ks_cell_interval(ks_audit_abs_max(a[i].spectrum[KS_AUDIT_HESSIAN]), KS_BRACKETS_WHOLE),
             ks_cell_interval(c.directions, KS_BRACKETS_WHOLE),
             ks_cell_interval(c.q99, KS_BRACKETS_WHOLE));
