@@ -283,13 +283,11 @@ static ks_status parse_architecture(const char *path, size_t inputs, struct ks_n
 {
     ks_status status = KS(arch_parse)(networks->text, path, inputs > 0 ? inputs : 1,
                                       &networks->arch);
-    char said[1024];
 
     if (status == KS_OK || inputs > 0)
         return status;
-    snprintf(said, sizeof said, "%s", ks_error_text());
     return ks_fail(status, "%s (checked for one input column: --inputs D gives their number)",
-                   said);
+                   ks_error_text());
 }
 
 /* The layers that have a number. */

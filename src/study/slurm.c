@@ -159,6 +159,7 @@ ks_status ks_slurm_add_options(struct ks_slurm *s, const char *text)
 {
     const char **word = NULL;
     char *longer = NULL;
+    ks_status status;
     size_t size;
     int n = 0;
     FILE *out;
@@ -175,10 +176,9 @@ ks_status ks_slurm_add_options(struct ks_slurm *s, const char *text)
     }
     free(word);
     free(s->options);
-    if (!out || fclose(out) != 0)
-        free(longer), longer = NULL;
+    status = ks_stream_close(out);
     s->options = longer;
-    return longer ? KS_OK : ks_fail(KS_MEMORY, "--sbatch: out of memory");
+    return status;
 }
 
 ks_status ks_slurm_print(struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
@@ -394,13 +394,11 @@ ks_status ks_slurm_refuse(const char *dir)
     size_t n, used = 0;
     char jobs[256] = "";
 
-    if (ks_slurm_queue(dir, &n, &task) != KS_OK) {
-        snprintf(jobs, sizeof jobs, "%s", ks_error_text());
+    if (ks_slurm_queue(dir, &n, &task) != KS_OK)
         return ks_fail(KS_RUN,
                        "%s: tasks of this study may be in Slurm's queue: %s; if there are none, "
                        "remove %s/" KS_SLURM_FOLDER,
-                       dir, jobs, dir);
-    }
+                       dir, ks_error_text(), dir);
     for (size_t i = 0; i < n && used + 24 < sizeof jobs; i++)
         if (!is_named(task, i))
             used += (size_t)snprintf(jobs + used, sizeof jobs - used, " %lu", task[i].job);
