@@ -4,16 +4,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <time.h>
 
 TEST_IN_FOLDER(test_commands)
 {
-    struct ks_study *s = NULL;
     struct ks_graph *g = NULL;
     struct ks_graph_programs programs = {"/opt/it's/train", "analyze", false, 500};
 
-    assert_ok(study_of_text(GOOD, &s));
-    assert_ok(ks_graph_new(s, &programs, &g));
+    assert_ok(ks_graph_new(good_study(GOOD), &programs, &g));
     assert_int_equal(g->n_runs, 6);
     assert_int_equal(g->n_jobs, 6 + 6 * 4);
     for (size_t i = 0; i < g->n_jobs; i++)
@@ -30,19 +27,15 @@ TEST_IN_FOLDER(test_commands)
     assert_string_equal(g->job[6].target[0],
                         "runs/walker-run/bn+wn+ce/seed3/step_000000200.spectrum.h5");
     ks_graph_free(g);
-    assert_ok(study_of_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
-                            "memory = 2G\n",
-                            &s));
     programs.resume_any = true;
-    assert_ok(ks_graph_new(s, &programs, &g));
+    assert_ok(
+        ks_graph_new(good_study(text_of("%s[analyze]\nmemory = 2G\n", TWO_RUNS)), &programs, &g));
     assert_contains(g->job[0].command, " --resume=any --quiet");
-    assert_contains(g->job[1].command, "analyze --products=blas --memory=2G --quiet ");
+    assert_contains(g->job[2].command, "analyze --products=blas --memory=2G --quiet ");
     ks_graph_free(g);
-    assert_ok(study_of_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
-                            "products = auto\n",
-                            &s));
-    assert_ok(ks_graph_new(s, &programs, &g));
-    assert_contains(g->job[1].command, "analyze --products=auto --");
+    assert_ok(ks_graph_new(good_study(text_of("%s[analyze]\nproducts = auto\n", TWO_RUNS)),
+                           &programs, &g));
+    assert_contains(g->job[2].command, "analyze --products=auto --");
     ks_graph_free(g);
 }
 
@@ -52,7 +45,7 @@ TEST_IN_FOLDER(test_special_characters)
 {
     static const char name[] = "bin/f $(touch pwned) $$ `touch pwned` # % : ; ' \\ \" ~ *";
     struct ks_graph_programs programs = {.analyze = "analyze"};
-    struct ks_study *study = NULL;
+    struct ks_study *study = good_study(TWO_RUNS);
     struct ks_graph *g = NULL;
 
     write_text("calls", "");
@@ -61,7 +54,6 @@ TEST_IN_FOLDER(test_special_characters)
     write_script("bin/fake-analyze", FAKE_ANALYZE);
     programs.train = scratch(name);
     programs.analyze = scratch("bin/fake-analyze");
-    assert_ok(study_of_text(TWO_RUNS, &study));
     free(study->architecture[0].argument);
     study->architecture[0].argument = strdup("/a $HOME $(touch pwned) #%:/mine.arch");
     assert_ok(ks_graph_new(study, &programs, &g));
@@ -231,9 +223,7 @@ TEST_IN_FOLDER(test_order)
                                "[analyze xqc]\ncompat = xqc\n";
     struct stage stage = stage_new(":");
     write_script("bin/fake-analyze", FAKE_ANALYZE_NAMED);
-    assert_ok(study_of_text(text, &stage.study));
-    assert_ok(new_graph(stage.study, &stage.graph));
-    assert_ok(ks_graph_write(stage.graph, scratch_folder));
+    stage = stage_of(text);
     for (size_t jobs = 1; jobs <= 2; jobs++) {
         write_text("calls", "");
         assert_ok(ks_graph_run(stage.graph, scratch_folder, jobs, false, true));
@@ -304,19 +294,6 @@ TEST_IN_FOLDER(test_half_a_spectrum_is_removed)
     assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, false, true), KS_RUN,
                  "analyze toy/bn+ce/seed0/step_000000002 failed: no message");
     assert_false(exists("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
-}
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-}
-
-/* Waits until the file exists, at most ten seconds. */
-static void wait_for(const char *name)
-{
-    for (int i = 0; i < 500 && !exists(name); i++)
-        nap();
-    assert_true(exists(name));
 }
 
 /* Runs the graph in another process until the job of `ln+ce` sleeps and that of `bn+ce` is

@@ -27,15 +27,9 @@ static const char STOPPING_TRAIN[] =
 /* The graph of TWO_RUNS with `line` added to [study]. */
 static struct stage stage_until(const char *line)
 {
-    struct stage stage = {NULL, NULL};
-
     write_script("bin/fake train", STOPPING_TRAIN);
     write_script("bin/fake-analyze", FAKE_ANALYZE);
-    assert_ok(study_of_text(text_of("[study]\n%s%s", line, TWO_RUNS + strlen("[study]\n")),
-                            &stage.study));
-    assert_ok(new_graph(stage.study, &stage.graph));
-    assert_ok(ks_graph_write(stage.graph, scratch_folder));
-    return stage;
+    return stage_of(text_of("[study]\n%s%s", line, TWO_RUNS + strlen("[study]\n")));
 }
 
 static size_t jobs_done(const struct stage *stage)
@@ -265,15 +259,11 @@ TEST_IN_FOLDER(test_strangers)
 /* Every analysis has its own jobs and files; a change of its options affects no other analysis. */
 TEST_IN_FOLDER(test_further_analyses)
 {
-    const struct ks_graph_job *job;
-    struct ks_study *study = NULL;
-    struct ks_graph *g = NULL;
+    struct ks_graph *g =
+        stage_of(text_of("%s[analyze]\norder = 7\n[analyze xqc]\ncompat = xqc\n", TWO_RUNS)).graph;
+    const struct ks_graph_job *job = &g->job[2 + 3];
 
-    assert_ok(study_of_text(
-        text_of("%s[analyze]\norder = 7\n[analyze xqc]\ncompat = xqc\n", TWO_RUNS), &study));
-    assert_ok(new_graph(study, &g));
     assert_int_equal(g->n_jobs, 2 + 2 * 3 * 2);
-    job = &g->job[2 + 3];
     assert_int_equal(job->analysis, 1);
     assert_int_equal(job->step, 4);
     assert_contains(job->command, "fake-analyze --name=xqc --products=blas --compat=xqc --quiet "
@@ -299,11 +289,8 @@ TEST_IN_FOLDER(test_further_analyses)
 TEST_IN_FOLDER(test_scopes)
 {
     static const char left[] = "runs/toy/bn+ce/seed0/step_000000002.end.spectrum.h5";
-    struct ks_study *study = NULL;
-    struct ks_graph *g = NULL;
+    struct ks_graph *g = stage_of(text_of("%s[analyze end]\ncheckpoints = last\n", TWO_RUNS)).graph;
 
-    assert_ok(study_of_text(text_of("%s[analyze end]\ncheckpoints = last\n", TWO_RUNS), &study));
-    assert_ok(new_graph(study, &g));
     assert_int_equal(g->n_jobs, 2 + 2 * (3 + 1));
     assert_string_equal(g->job[2 + 3].target[0],
                         "runs/toy/bn+ce/seed0/step_000000008.end.spectrum.h5");

@@ -5,12 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <time.h>
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-}
 
 static pid_t start_task(const char *kind, const char *run_here)
 {
@@ -61,14 +55,6 @@ TEST_IN_FOLDER(test_tasks)
     assert_string_equal(file_text("slurm.calls"), "");
 }
 
-/* Waits until the file exists, at most ten seconds; then removes it. */
-static void wait_for(const char *name)
-{
-    for (int i = 0; i < 500 && !exists(name); i++)
-        nap();
-    assert_int_equal(unlink(scratch(name)), 0);
-}
-
 /* Near its time limit the task stops its program and is requeued, but not if nothing has changed
  * since it was started. */
 TEST_IN_FOLDER(test_time_limit)
@@ -82,6 +68,7 @@ TEST_IN_FOLDER(test_time_limit)
     for (int i = 0; i < 2; i++) {
         child = start_task("train", "0");
         wait_for("asleep");
+        assert_int_equal(unlink(scratch("asleep")), 0);
         assert_int_equal(kill(child, SIGUSR1), 0);
         assert_int_not_equal(end_task(child), 0);
         assert_int_equal(count(file_text("calls"), "TERM"), (size_t)i + 1);

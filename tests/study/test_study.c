@@ -52,10 +52,9 @@ TEST(test_evaluation_steps)
 
 TEST_IN_FOLDER(test_study_is_read)
 {
-    struct ks_study *s = NULL;
+    struct ks_study *s = good_study(GOOD);
     KS_OWNED char *folder = NULL;
 
-    assert_ok(study_of_text(GOOD, &s));
     assert_string_equal(s->name, "some");
     assert_string_equal(s->env, "walker-run");
     assert_int_equal(s->n_architectures, 2);
@@ -95,7 +94,7 @@ TEST_IN_FOLDER(test_stop)
     struct ks_study *s = NULL;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_ok(study_of_text(text_of(head, cases[i].stop), &s));
+        s = good_study(text_of(head, cases[i].stop));
         assert_int_equal(s->end, cases[i].end);
         assert_steps(s->n_checkpoints, s->checkpoint, cases[i].checkpoints,
                      (const size_t[]){200, 334, 668, 1000});
@@ -116,13 +115,11 @@ TEST_IN_FOLDER(test_further_analyses)
 {
     const struct ks_study_analysis *ggn;
     const struct ks_spectrum_options *a;
-    struct ks_study *s = NULL;
+    struct ks_study *s = good_study(
+        "[analyze ggn-2]\noperator = ggn\n[analyze]\norder = 7\nprecision = f64\n"
+        "[analyze  all_defaults ] ; a comment\n"
+        "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n");
 
-    assert_ok(
-        study_of_text("[analyze ggn-2]\noperator = ggn\n[analyze]\norder = 7\nprecision = f64\n"
-                      "[analyze  all_defaults ] ; a comment\n"
-                      "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n",
-                      &s));
     assert_int_equal(s->n_analyses, 3);
     assert_string_equal(s->analysis[0].name, "standard");
     a = &s->analysis[0].options;
@@ -139,15 +136,13 @@ TEST_IN_FOLDER(test_further_analyses)
 /* checkpoints = last and a list of architectures limit a further analysis. */
 TEST_IN_FOLDER(test_scopes)
 {
-    struct ks_study *s = NULL;
+    struct ks_study *s = good_study(
+        "[analyze some]\ncheckpoints = last\narchitectures = bn+ce,\n    mine\n"
+        "operator = ggn\n[analyze every]\ncheckpoints = all\n"
+        "[analyze later]\ncheckpoints = trained\n"
+        "[study]\nenv=e\narchitectures=bn+ce ln+ce\nseeds=0\nsteps=100\n[train]\n"
+        "random_steps=10\ncheckpoints=3\n[variant mine]\narchitecture=ln+ce\n");
 
-    assert_ok(
-        study_of_text("[analyze some]\ncheckpoints = last\narchitectures = bn+ce,\n    mine\n"
-                      "operator = ggn\n[analyze every]\ncheckpoints = all\n"
-                      "[analyze later]\ncheckpoints = trained\n"
-                      "[study]\nenv=e\narchitectures=bn+ce ln+ce\nseeds=0\nsteps=100\n[train]\n"
-                      "random_steps=10\ncheckpoints=3\n[variant mine]\narchitecture=ln+ce\n",
-                      &s));
     assert_int_equal(s->analysis[1].n, 1); /* `operator` alone goes to the analyzer */
     assert_int_equal(s->n_architectures, 3);
     for (size_t a = 0; a < 3; a++)
@@ -162,24 +157,23 @@ TEST_IN_FOLDER(test_scopes)
 /* [train] accepts every setting. */
 TEST_IN_FOLDER(test_all_settings)
 {
-    struct ks_study *s = NULL;
+    struct ks_study *s;
     char text[4096] = "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[train]\n";
     size_t n = 0;
 
     for (const struct ks_key *key = ks_keys; key->name; key++, n++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s = %s\n", key->name,
                  key->type == KS_KEY_FLAG ? "1" : key->default_text);
-    assert_ok(study_of_text(text, &s));
+    s = good_study(text);
     assert_int_equal(s->n_train, n);
     assert_true(s->settings.skip == 1 && s->settings.n_step == 1 && s->settings.utd == 2);
 }
 
 TEST_IN_FOLDER(test_all_and_long_lists)
 {
-    struct ks_study *s = NULL;
+    struct ks_study *s = good_study(
+        "[study]\nenv=dog-run\narchitectures = all\nseeds = 0\n  1\n  2\nsteps=9\n");
 
-    assert_ok(study_of_text(
-        "[study]\nenv=dog-run\narchitectures = all\nseeds = 0\n  1\n  2\nsteps=9\n", &s));
     assert_int_equal(s->n_architectures, 12);
     assert_int_equal(s->n_seeds, 3);
 }
@@ -188,14 +182,12 @@ TEST_IN_FOLDER(test_all_and_long_lists)
  * of the twelve; a link keeps its own name. */
 TEST_IN_FOLDER(test_architecture_of_a_file)
 {
-    struct ks_study *s = NULL;
+    struct ks_study *s;
 
     write_text("nets/bn+ce.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     assert_int_equal(symlink("bn+ce.arch", scratch("nets/link.arch.arch")), 0);
-    assert_ok(
-        study_of_text("[study]\nenv=e\narchitectures=nets/bn+ce.arch nets/link.arch.arch bn+ce\n"
-                      "seeds=0\nsteps=9\n",
-                      &s));
+    s = good_study("[study]\nenv=e\narchitectures=nets/bn+ce.arch nets/link.arch.arch bn+ce\n"
+                   "seeds=0\nsteps=9\n");
     assert_string_equal(s->architecture[0].name, "bn+ce.arch");
     assert_string_equal(s->architecture[0].argument, scratch("nets/bn+ce.arch"));
     assert_string_equal(s->architecture[0].loss, "other");
@@ -320,8 +312,8 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
         "[study]\nenv = x\narchitectures = bn+wn+ce %s\nseeds = 0\nsteps = 9\n"
         "[analyze]\nscale = 1\n%s\n[train]\nanalysis_minibatches = 2\n";
     static const struct {
-        const char *architecture, *line, *words;
-    } wrong[] = {
+        const char *architecture, *line, *words; /* NULL: it fits */
+    } cases[] = {
         {"", "batches = 3", ":8: --batches: expected at most 2 (analysis_minibatches), found 3"},
         {"", "critic = 2", ":8: --critic: expected 0 to 1, found 2"},
         {"", "layer = 99", ":8: bn+wn+ce: --layer: expected 0 to 13, found 99"},
@@ -335,23 +327,20 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
          ":8: --operator: preconditioned is not defined at the checkpoint of step"},
         {"", "exact = yes", ":8: bn+wn+ce: --exact: expected at most 8000 parameters, found 19"},
         {"broken.arch", "", "broken.arch:2: "},
+        {"tiny.arch", "batches = 2\ncritic = 1\narray = 2/bias, 0/bias", NULL},
+        {"", "operator = manifold", NULL},
+        {"", "[analyze adam]\noperator = preconditioned\ncheckpoints = trained", NULL},
     };
-    struct ks_study *s = NULL;
-
     write_text("tiny.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     write_text("broken.arch", "dense 4\nrellu\ndense 1\nloss mse\n");
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_ok(study_of_text(text_of(head, wrong[i].architecture, wrong[i].line), &s));
-        assert_fails(ks_study_check(s, 223, 38), KS_FORMAT, wrong[i].words);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ks_study *s = good_study(text_of(head, cases[i].architecture, cases[i].line));
+
+        if (cases[i].words)
+            assert_fails(ks_study_check(s, 223, 38), KS_FORMAT, cases[i].words);
+        else
+            assert_ok(ks_study_check(s, 223, 38));
     }
-    assert_ok(study_of_text(
-        text_of(head, "tiny.arch", "batches = 2\ncritic = 1\narray = 2/bias, 0/bias"), &s));
-    assert_ok(ks_study_check(s, 223, 38));
-    assert_ok(study_of_text(text_of(head, "", "operator = manifold"), &s));
-    assert_ok(ks_study_check(s, 223, 38));
-    assert_ok(study_of_text(
-        text_of(head, "", "[analyze adam]\noperator = preconditioned\ncheckpoints = trained"), &s));
-    assert_ok(ks_study_check(s, 223, 38));
 }
 
 TEST_IN_FOLDER(test_long_line_is_refused)

@@ -5,17 +5,15 @@
  * other architecture. */
 TEST_IN_FOLDER(test_settings)
 {
-    struct ks_study *s = NULL;
     const struct ks_settings *of[4];
+    struct ks_study *s;
 
     write_text("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     write_text("a.arch", "dense 2A\npolicy tanh-gaussian\n");
     write_text("own.system", "[system]\ncritic=c.arch\nactor=a.arch\n[train]\nutd=7\ntau=0.5\n");
-    assert_ok(
-        study_of_text("[study]\nenv=dog-trot\narchitectures=bn+ce simba-v2 own.system\nseeds=0\n"
-                      "steps=1000\n[train]\ntau=0.25\npolicy_delay=3\nrandom_steps=10\n"
-                      "[variant more]\narchitecture=simba-v2\ncritics=5\n[analyze]\norder=5\n",
-                      &s));
+    s = good_study("[study]\nenv=dog-trot\narchitectures=bn+ce simba-v2 own.system\nseeds=0\n"
+                   "steps=1000\n[train]\ntau=0.25\npolicy_delay=3\nrandom_steps=10\n"
+                   "[variant more]\narchitecture=simba-v2\ncritics=5\n[analyze]\norder=5\n");
     assert_int_equal(s->n_architectures, 4);
     for (size_t i = 0; i < 4; i++)
         of[i] = &s->architecture[i].settings;
@@ -41,11 +39,10 @@ TEST_IN_FOLDER(test_sizes_in_train)
                                "[train]\nhidden=128\nactor_hidden=128\nrandom_steps=10\n"
                                "[variant small]\narchitecture=simba-v2-small\nactor_hidden=256\n%s"
                                "[analyze]\norder=5\n";
-    struct ks_study *s = NULL;
+    struct ks_study *s = good_study(text_of(text, ""));
 
-    assert_ok(study_of_text(text_of(text, ""), &s));
     assert_fails(ks_study_check(s, 223, 38), KS_USAGE, "the settings hidden, depth, atoms");
-    assert_ok(study_of_text(text_of(text, "hidden=512\n"), &s));
+    s = good_study(text_of(text, "hidden=512\n"));
     assert_ok(ks_study_check(s, 223, 38));
     assert_int_equal(s->architecture[0].settings.hidden, 128);
     assert_int_equal(s->architecture[1].settings.random_steps, 10);

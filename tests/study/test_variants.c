@@ -14,17 +14,17 @@ static const char STUDY[] = "[study]\n"
                             "random_steps = 100\n"
                             "batch = 64\n";
 
-/* Reads STUDY followed by `sections`. */
-static ks_status read_more(const char *sections, struct ks_study **study)
+/* STUDY followed by `sections`. */
+static struct ks_study *good_with(const char *sections)
 {
-    return study_of_text(text_of("%s%s", STUDY, sections), study);
+    return good_study(text_of("%s%s", STUDY, sections));
 }
 
 TEST_IN_FOLDER(test_settings)
 {
-    struct ks_study *s = NULL;
+    struct ks_study *s = good_with(
+        "[variant more]\narchitecture = dense+mse\nbatch = 128\nutd = 8\n");
 
-    assert_ok(read_more("[variant more]\narchitecture = dense+mse\nbatch = 128\nutd = 8\n", &s));
     assert_int_equal(s->n_architectures, 2);
     assert_string_equal(s->architecture[1].name, "more");
     assert_string_equal(s->architecture[1].argument, "dense+mse");
@@ -40,12 +40,10 @@ TEST_IN_FOLDER(test_settings)
 TEST_IN_FOLDER(test_kind)
 {
     size_t architecture[KS_JUDGED];
-    struct ks_study *s = NULL;
+    struct ks_study *s = good_with("[variant a]\narchitecture = dense+mse\nutd = 8\n"
+                                   "[variant b]\nutd = 8\narchitecture = bn+wn+ce\n"
+                                   "[variant c]\narchitecture = bn+wn+ce\nutd = 4\n");
 
-    assert_ok(read_more("[variant a]\narchitecture = dense+mse\nutd = 8\n"
-                        "[variant b]\nutd = 8\narchitecture = bn+wn+ce\n"
-                        "[variant c]\narchitecture = bn+wn+ce\nutd = 4\n",
-                        &s));
     assert_int_equal(ks_twelve_find(s, architecture), 1);
     assert_int_equal(architecture[KS_TWELVE_OF(KS_BN, 1, KS_CE)], 0);
     assert_int_equal(ks_study_base(s, 0), 4); /* no variant                  */
@@ -59,11 +57,10 @@ TEST_IN_FOLDER(test_kind)
 /* The sections may stand in any order. */
 TEST_IN_FOLDER(test_order)
 {
-    struct ks_study *s = NULL;
+    struct ks_study *s = good_study(
+        "[variant a]\nutd = 4\narchitecture = bn+ce\n[train]\nutd = 3\n"
+        "random_steps = 10\n[study]\nenv = dog-trot\nseeds = 0\nsteps = 1000\n");
 
-    assert_ok(study_of_text("[variant a]\nutd = 4\narchitecture = bn+ce\n[train]\nutd = 3\n"
-                            "random_steps = 10\n[study]\nenv = dog-trot\nseeds = 0\nsteps = 1000\n",
-                            &s));
     assert_int_equal(s->n_architectures, 1);
     assert_int_equal(s->architecture[0].settings.utd, 4);
     assert_int_equal(s->architecture[0].settings.random_steps, 10);
@@ -72,7 +69,7 @@ TEST_IN_FOLDER(test_order)
 static void assert_refused(const char *sections, const char *message)
 {
     struct ks_study *s = NULL;
-    ks_status status = read_more(sections, &s);
+    ks_status status = study_of_text(text_of("%s%s", STUDY, sections), &s);
 
     assert_true(status == KS_FORMAT || status == KS_USAGE); /* both exit with status 2 */
     assert_contains(ks_error_text(), message);
@@ -98,26 +95,21 @@ TEST_IN_FOLDER(test_refusals)
 /* All runs of a study have their checkpoints and evaluations at the same environment steps. */
 TEST_IN_FOLDER(test_steps)
 {
-    struct ks_study *s = NULL;
-
     assert_refused("[variant a]\narchitecture = bn+ce\naction_repeat = 1\n", "must be 200");
     assert_refused("[variant a]\narchitecture = bn+ce\ncheckpoints = 3\n", ":11: [variant a]: ");
     assert_refused("[variant a]\narchitecture = bn+ce\nevaluations = 3\n", ":11: [variant a]: ");
-    assert_ok(read_more("[variant a]\narchitecture = bn+ce\naction_repeat = 1\n"
-                        "random_steps = 200\n",
-                        &s));
+    good_with("[variant a]\narchitecture = bn+ce\naction_repeat = 1\nrandom_steps = 200\n");
 }
 
 /* The command names the network, sets each setting once, and writes to the variant's folder. */
 TEST_IN_FOLDER(test_command)
 {
     const struct ks_graph_programs programs = {.train = "train", .analyze = "analyze"};
-    struct ks_study *s = NULL;
     KS_OWNED_BY(ks_graph_free) struct ks_graph *graph = NULL;
     const char *command;
 
-    assert_ok(read_more("[variant a]\narchitecture = ln+ce\nbatch = 128\n", &s));
-    assert_ok(ks_graph_new(s, &programs, &graph));
+    assert_ok(ks_graph_new(good_with("[variant a]\narchitecture = ln+ce\nbatch = 128\n"), &programs,
+                           &graph));
     command = graph->job[1].command;
     assert_string_equal(graph->job[1].folder, "runs/dog-trot/a/seed0");
     assert_contains(command, "--arch=ln+ce ");
@@ -129,12 +121,8 @@ TEST_IN_FOLDER(test_command)
 
 static void assert_difference(const char *asked, const char *held, const char *expected)
 {
-    struct ks_study *a = NULL, *b = NULL;
-    const char *difference;
+    const char *difference = ks_study_difference(good_with(asked), good_with(held), false);
 
-    assert_ok(read_more(asked, &a));
-    assert_ok(read_more(held, &b));
-    difference = ks_study_difference(a, b, false);
     if (expected)
         assert_string_equal(difference, expected);
     else
@@ -168,10 +156,9 @@ TEST_IN_FOLDER(test_action_repeat)
                  {"[train]\naction_repeat=1\n[study]\nenv=dog-trot\n", 1}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ks_study *s = NULL;
-        char text[200];
-        snprintf(text, sizeof text, "%sarchitectures=all\nseeds=0\nsteps=60000\n", cases[i].text);
-        assert_ok(study_of_text(text, &s));
+        struct ks_study *s = good_study(
+            text_of("%sarchitectures=all\nseeds=0\nsteps=60000\n", cases[i].text));
+
         assert_int_equal(s->settings.action_repeat, cases[i].action_repeat);
         assert_int_equal(s->first_update, 5000 * cases[i].action_repeat);
         assert_int_equal(s->architecture[0].settings.action_repeat, cases[i].action_repeat);

@@ -1,5 +1,7 @@
 #include "staged.h"
 
+#include <time.h>
+
 RELEASES(free_study, ks_study_free)
 
 ks_status study_of_text(const char *text, struct ks_study **study)
@@ -10,6 +12,14 @@ ks_status study_of_text(const char *text, struct ks_study **study)
     return KS_OK;
 }
 
+struct ks_study *good_study(const char *text)
+{
+    struct ks_study *study = NULL;
+
+    assert_ok(study_of_text(text, &study));
+    return study;
+}
+
 void write_script(const char *name, const char *text)
 {
     write_text(name, text);
@@ -18,34 +28,43 @@ void write_script(const char *name, const char *text)
 
 RELEASES(free_graph, ks_graph_free)
 
-ks_status new_graph(const struct ks_study *study, struct ks_graph **graph)
+struct stage stage_of(const char *text)
 {
     const struct ks_graph_programs programs = {.train = scratch("bin/fake train"),
                                                .analyze = scratch("bin/fake-analyze")};
+    struct stage stage = {good_study(text), NULL};
 
-    KS_TRY(ks_graph_new(study, &programs, graph));
-    hold_object(*graph, free_graph);
-    return KS_OK;
+    assert_ok(ks_graph_new(stage.study, &programs, &stage.graph));
+    hold_object(stage.graph, free_graph);
+    assert_ok(ks_graph_write(stage.graph, scratch_folder));
+    return stage;
 }
 
 struct stage stage_new(const char *behaviour)
 {
-    struct stage stage = {NULL, NULL};
-
     write_text("calls", "");
     write_text("behave", behaviour);
     write_script("bin/fake train", FAKE_TRAIN);
     write_script("bin/fake-analyze", FAKE_ANALYZE);
-    assert_ok(study_of_text(TWO_RUNS, &stage.study));
-    assert_ok(new_graph(stage.study, &stage.graph));
-    assert_ok(ks_graph_write(stage.graph, scratch_folder));
-    return stage;
+    return stage_of(TWO_RUNS);
 }
 
 bool job_is_done(struct ks_graph *graph, size_t i)
 {
     assert_ok(ks_graph_look(graph, scratch_folder));
     return graph->job[i].done;
+}
+
+void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+void wait_for(const char *name)
+{
+    for (int i = 0; i < 500 && !exists(name); i++)
+        nap();
+    assert_true(exists(name));
 }
 
 void write_trained(const struct ks_graph_job *training)

@@ -27,8 +27,10 @@ static const char GOOD[] = "; a comment\n"
                            "exact = no\n"
                            "precision = f64\n";
 
-/* Reads the study that this text describes. */
+/* Reads the study that this text describes, which may be wrong. */
 ks_status study_of_text(const char *text, struct ks_study **study);
+/* One that must be right. */
+struct ks_study *good_study(const char *text);
 
 static const char TWO_RUNS[] =
     "[study]\nenv = toy\narchitectures = bn+ce ln+ce\nseeds = 0\nsteps = 8\n"
@@ -62,9 +64,15 @@ struct stage {
 };
 
 void write_script(const char *name, const char *text);
-ks_status new_graph(const struct ks_study *study, struct ks_graph **graph);
+/* A study and its graph, which is written. */
+struct stage stage_of(const char *text);
+/* That of TWO_RUNS, with the programs that it runs. */
 struct stage stage_new(const char *behaviour);
 bool job_is_done(struct ks_graph *graph, size_t i);
+
+void nap(void); /* 20 ms */
+/* Waits until the file exists, at most ten seconds. */
+void wait_for(const char *name);
 
 /* What a training leaves that has finished. */
 void write_trained(const struct ks_graph_job *training);
