@@ -32,15 +32,19 @@ static const char *line_of(const char *words)
     return line;
 }
 
-/* Dead units in the first minibatches. */
-static void count_dead(struct ks_checkpoint *c, size_t minibatches, struct ks_dead_units *units)
+/* Dead units of critic number `critic` in the first layer that has some, in the first minibatches.
+ */
+static size_t count_dead(struct ks_checkpoint *c, size_t minibatches, size_t critic)
 {
+    KS_CLEARED_BY(ks_dead_units_clear) struct ks_dead_units units;
     const size_t all = c->minibatches;
 
     c->minibatches = minibatches;
-    assert_ok(ks_dead_units_count(c, units));
-    assert_int_equal(units->minibatches, minibatches);
+    assert_ok(ks_dead_units_count(c, &units));
+    assert_int_equal(units.minibatches, minibatches);
+    assert_int_equal(units.n, 1);
     c->minibatches = all;
+    return units.layer[0].dead[critic];
 }
 
 TEST(test_checkpoint)
@@ -75,18 +79,9 @@ TEST(test_checkpoint)
 TEST(test_references)
 {
     const char *path = scratch("references.h5");
-    hsize_t n = MINIBATCHES;
-    hid_t file, space, set;
 
     write_one(path, make_plain(MSE), false);
-    file = edit(path);
-    space = H5Screate_simple(1, &n, NULL);
-    set = H5Dcreate2(file, "/batch/loss", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT,
-                     H5P_DEFAULT);
-    assert_true(set >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
-    H5Fclose(file);
+    replace(path, "/batch/loss", H5T_IEEE_F32LE, &(struct stored){1, {MINIBATCHES}, NULL, 0});
     assert_int_equal(run_program("kappascope-inspect", "references.h5"), 0);
     assert_contains(line_of("/batch/loss"), "present, for 3 of 3 minibatches");
     assert_contains(line_of("/batch/output"), "absent");
@@ -100,7 +95,6 @@ TEST(test_dead_units)
     struct ks_checkpoint *c = make_plain(MSE);
     const size_t P = c->critic.arch->parameters, bias = (size_t)IN * 4;
     double *w = c->critic.w + P;
-    struct ks_dead_units units;
 
     for (size_t j = 0; j < 4; j++)
         c->critic.w[bias + j] = w[bias + j] = 1000;
@@ -112,14 +106,9 @@ TEST(test_dead_units)
     }
     w[2] = 1;
     w[bias + 2] = -1000;
-    count_dead(c, 1, &units);
-    assert_int_equal(units.n, 1);
-    assert_int_equal(units.layer[0].dead[0], 0);
-    assert_int_equal(units.layer[0].dead[1], 2);
-    ks_dead_units_clear(&units);
-    count_dead(c, 2, &units);
-    assert_int_equal(units.layer[0].dead[1], 1);
-    ks_dead_units_clear(&units);
+    assert_int_equal(count_dead(c, 1, 0), 0);
+    assert_int_equal(count_dead(c, 1, 1), 2);
+    assert_int_equal(count_dead(c, 2, 1), 1);
     write_one(scratch("dead.h5"), c, false);
     assert_int_equal(inspect("dead.h5"), 0);
     assert_shows("  01 relu      4         0         1\n");
@@ -130,14 +119,11 @@ TEST(test_frozen)
 {
     struct ks_checkpoint *c = make_plain("dense 4 trainable=no\nrelu\ndense 1\nloss mse\n");
     const size_t bias = (size_t)IN * 4;
-    struct ks_dead_units units;
 
     for (size_t j = 0; j < 4; j++)
         c->critic.frozen[bias + j] = -1e6;
-    count_dead(c, 1, &units);
-    assert_int_equal(units.layer[0].dead[0], 4);
-    assert_true(units.layer[0].dead[1] < 4);
-    ks_dead_units_clear(&units);
+    assert_int_equal(count_dead(c, 1, 0), 4);
+    assert_true(count_dead(c, 1, 1) < 4);
     assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS, sizeof *c->weight, &c->weight));
     c->weight[1] = 2;
     write_one(scratch("frozen.h5"), c, false);
@@ -172,16 +158,13 @@ TEST(test_running_statistics)
 {
     struct ks_checkpoint *c = make_plain(
         "dense 4\nbatchrenorm dmax=1e6\nrelu\ndense 1\nloss mse\n");
-    struct ks_dead_units units;
 
     for (size_t j = 0; j < 4; j++) {
         c->critic.w[IN * 4 + 4 + j] = 1;
         c->critic.state[j] = 1e3;
     }
-    count_dead(c, 1, &units);
-    assert_int_equal(units.layer[0].dead[0], 4);
-    assert_true(units.layer[0].dead[1] < 4);
-    ks_dead_units_clear(&units);
+    assert_int_equal(count_dead(c, 1, 0), 4);
+    assert_true(count_dead(c, 1, 1) < 4);
 }
 
 TEST(test_spectrum)

@@ -2,21 +2,13 @@
 #include <hdf5.h>
 #include <lzf.h>
 
+#include "damaged.h"
 #include "example.h"
 #include "programs.h"
 
 static const struct ks_h5_shape PAIR = {.n_dims = 1, .dims = {2}};
 static const double VALUES[2] = {3, 5};
 static const int SECONDS = 60; /* a test that takes longer hangs */
-
-/* A file as another program writes it: a dataset /own, with values. */
-static hid_t new_file(const char *path)
-{
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-
-    add_dataset(file, "/own", H5T_IEEE_F64LE, &(struct stored){1, {2}, VALUES, 0});
-    return file;
-}
 
 /* A dataset of two numbers with the creation property list `list`, which says where they are
  * stored. */
@@ -65,8 +57,9 @@ TEST_CLEAN(test_links)
     bool there;
     hid_t file;
 
-    H5Fclose(new_file(other));
-    file = new_file(path);
+    write_foreign(other);
+    write_foreign(path);
+    file = edit(path);
     assert_true(H5Lcreate_soft("/own", file, "/soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     assert_true(H5Lcreate_soft("/none", file, "/dangling", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     assert_true(H5Lcreate_external(other, "/", file, "/out", H5P_DEFAULT, H5P_DEFAULT) >= 0);
@@ -113,8 +106,9 @@ TEST_CLEAN(test_values_in_other_files)
     hid_t file;
 
     assert_int_equal(mkfifo(pipe, 0600), 0);
-    H5Fclose(new_file(other));
-    file = new_file(path);
+    write_foreign(other);
+    write_foreign(path);
+    file = edit(path);
     put_foreign(file, "/external", stored_in(other));
     put_foreign(file, "/pipe", stored_in(pipe));
     put_foreign(file, "/virtual", virtual_of(other, "/own"));
@@ -165,19 +159,16 @@ TEST_CLEAN(test_many_chunks)
 {
     enum { A = 37, B = 101, C = 3 };
     static const struct ks_h5_shape shape = {.n_dims = 3, .dims = {A, B, C}};
-    static const hsize_t dims[] = {A, B, C}, chunk[] = {2, 1, 2};
+    static const hsize_t chunk[] = {2, 1, 2};
     static double values[A * B * C], found[A * B * C];
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, dims, NULL), file, set;
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE), file;
     struct ks_h5 *h5;
 
     for (size_t i = 0; i < A * B * C; i++)
         values[i] = (double)i;
     file = H5Fcreate(scratch("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(H5Pset_chunk(list, 3, chunk) >= 0);
-    set = H5Dcreate2(file, "/x", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
+    add_dataset(file, "/x", H5T_IEEE_F64LE, &(struct stored){3, {A, B, C}, values, list});
     H5Pclose(list);
     H5Fclose(file);
     assert_ok(ks_h5_open(scratch("a.h5"), NULL, &h5));
@@ -236,7 +227,8 @@ TEST_CLEAN(test_no_plugins)
 
     assert_true(H5Zregister(&filter) >= 0 && H5Pset_chunk(list, 1, &chunk) >= 0 &&
                 H5Pset_filter(list, filter.id, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
-    file = new_file(path);
+    write_foreign(path);
+    file = edit(path);
     add_dataset(file, "/packed", H5T_IEEE_F64LE, &(struct stored){1, {2}, VALUES, list});
     H5Pclose(list);
     H5Fclose(file);

@@ -139,7 +139,7 @@ void same_numbers(size_t n, const double *a, const double *b, bool single)
 {
     assert_int_equal(!a, !b);
     for (size_t i = 0; a && i < n; i++)
-        if (a[i] != (single ? (double)(float)b[i] : b[i]))
+        if (a[i] != (single ? (double)(float)b[i] : b[i]) && !(isnan(a[i]) && isnan(b[i])))
             fail_msg("element %zu: %.17g, expected %.17g", i, a[i], b[i]);
 }
 
