@@ -1,10 +1,9 @@
 /* The numbers of the analyzer program on small checkpoints that the test writes. */
 #include "small_critics.h"
-
-#include <lapacke.h>
+#include "spectra.h"
 
 /* All eigenvalues of a critic, which several tests need and the first one computes. */
-static struct ks_spectrum *exact_spectrum(const char *name, const char *precision)
+static struct ks_spectrum *exact_of(const char *name, const char *precision)
 {
     const char *kept = text_of("%s.%s", name, precision);
 
@@ -20,16 +19,13 @@ TEST(test_apply_and_exact)
 {
     for (size_t i = 0; i < ARCHS; i++) {
         size_t n = dimension(archs[i].text);
-        double *h = dense_hessian(archs[i].name, n), size;
-        double *eigenvalue = hold(calloc(n, sizeof *eigenvalue));
+        const double *h = dense_hessian(archs[i].name, n), *eigenvalue = eigenvalues(n, h);
+        const double size = fmax(-eigenvalue[0], eigenvalue[n - 1]);
         struct ks_spectrum *s;
 
         for (size_t k = 0; k < n * n; k++)
             assert_close(h[k], h[k % n * n + k / n], 1e-12);
-        assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, h, (int)n, eigenvalue),
-                         0);
-        size = fmax(-eigenvalue[0], eigenvalue[n - 1]);
-        s = exact_spectrum(archs[i].name, "f64");
+        s = exact_of(archs[i].name, "f64");
         assert_null(s->alpha);
         assert_int_equal(s->order, n);
         assert_close(ks_statistic(s, "outliers"), (double)n, 0); /* all have converged */
@@ -70,7 +66,7 @@ TEST(test_gradient)
 TEST(test_estimates)
 {
     for (size_t i = 0; i < ARCHS; i++) {
-        struct ks_spectrum *exact = exact_spectrum(archs[i].name, "f64");
+        struct ks_spectrum *exact = exact_of(archs[i].name, "f64");
         struct ks_spectrum *f64 = spectrum(archs[i].name, "--precision f64 --order 60 --probes 20");
         struct ks_spectrum *f32 = spectrum(archs[i].name, "--precision f32 --order 60 --probes 4");
         double lambda_max = ks_statistic(exact, "lambda_max");
@@ -92,7 +88,7 @@ TEST(test_count_above)
     enum { WAYS = sizeof ways / sizeof *ways };
 
     for (size_t i = 0; i < ARCHS; i++) {
-        struct ks_spectrum *exact = exact_spectrum(archs[i].name, "f64"), *s;
+        struct ks_spectrum *exact = exact_of(archs[i].name, "f64"), *s;
         double largest = fmax(ks_statistic(exact, "lambda_max"),
                               -ks_statistic(exact, "lambda_min"));
         size_t turn = i;
@@ -127,8 +123,8 @@ TEST(test_noise_floor_of_float32)
     double worst = 0;
 
     for (size_t i = 0; i < ARCHS; i++) {
-        struct ks_spectrum *f64 = exact_spectrum(archs[i].name, "f64");
-        struct ks_spectrum *f32 = exact_spectrum(archs[i].name, "f32");
+        struct ks_spectrum *f64 = exact_of(archs[i].name, "f64");
+        struct ks_spectrum *f32 = exact_of(archs[i].name, "f32");
         double size = fmax(ks_statistic(f64, "lambda_max"), -ks_statistic(f64, "lambda_min"));
         double unit = 16 * FLT_EPSILON * size;
 
@@ -158,7 +154,7 @@ TEST(test_null_directions)
                   {"--operator residual", 24}};
 
     for (size_t i = 0; i < ARCHS; i++) {
-        struct ks_spectrum *s = exact_spectrum(archs[i].name, "f64");
+        struct ks_spectrum *s = exact_of(archs[i].name, "f64");
         double residual;
 
         assert_close(ks_statistic(s, "null_dimension"), 2 * (double)dimensions[i], 0);
@@ -182,8 +178,8 @@ TEST(test_null_directions)
 TEST(test_known_zeros)
 {
     for (size_t i = 0; i < ARCHS; i++) {
-        struct ks_spectrum *f64 = exact_spectrum(archs[i].name, "f64");
-        struct ks_spectrum *f32 = exact_spectrum(archs[i].name, "f32");
+        struct ks_spectrum *f64 = exact_of(archs[i].name, "f64");
+        struct ks_spectrum *f32 = exact_of(archs[i].name, "f32");
         double known = ks_statistic(f64, "null_dimension") + ks_statistic(f64, "dead_dimension"),
                n = (double)f64->order, within = 0;
 
@@ -201,7 +197,7 @@ TEST(test_known_zeros)
 TEST(test_lower_bound)
 {
     for (size_t i = 0; i < ARCHS; i++) {
-        struct ks_spectrum *exact = exact_spectrum(archs[i].name, "f64");
+        struct ks_spectrum *exact = exact_of(archs[i].name, "f64");
         double decay = 0.02 * ks_statistic(exact, "lambda_max") - ks_statistic(exact, "lambda_min");
         const char *name = archs[i].name, *decays = text_of("--weight-decay %.17g", decay);
         double kappa = statistic_of(name, text_of("--exact --precision f64 %s", decays), "kappa");
@@ -222,7 +218,7 @@ TEST(test_lower_bound)
  * on them. */
 TEST(test_options)
 {
-    struct ks_spectrum *s = exact_spectrum("bn+ce", "f64");
+    struct ks_spectrum *s = exact_of("bn+ce", "f64");
     struct ks_spectrum *t = spectrum("bn+ce",
                                      "--exact --precision f64 --weight-decay 0.25 --scale 3");
     double one;

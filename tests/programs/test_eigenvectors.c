@@ -1,7 +1,6 @@
 /* --eigenvectors, on small checkpoints that the test writes, against the dense matrix. */
 #include "small_critics.h"
-
-#include <lapacke.h>
+#include "spectra.h"
 
 enum { COUNT = 5 };
 
@@ -43,18 +42,6 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The eigenvalues of a symmetric matrix, by descending modulus, or ascending; the caller frees. */
-static double *eigenvalues(size_t n, const double *h, bool smallest)
-{
-    double *value = hold(calloc(n, sizeof *value)), *copy = hold(malloc(n * n * sizeof *copy));
-
-    memcpy(copy, h, n * n * sizeof *copy);
-    assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
-    if (!smallest)
-        qsort(value, n, sizeof *value, descending);
-    return value;
-}
-
 /* The squares of y in the parameters of each layer that has some, in all critics. */
 static void check_shares(const char *text, const double *y, const double *share, size_t layers)
 {
@@ -85,11 +72,12 @@ static void check_shares(const char *text, const double *y, const double *share,
 static void check_rows(size_t k, const double *h, bool smallest)
 {
     const size_t n = dimension(archs[k].text);
-    const double *expected = eigenvalues(n, h, smallest), *y, *g;
-    const double size = fmax(fabs(expected[0]), fabs(expected[n - 1]));
-    double *image = hold(calloc(n, sizeof *image));
+    double *expected = eigenvalues(n, h), *image = hold(calloc(n, sizeof *image));
+    const double size = fmax(fabs(expected[0]), fabs(expected[n - 1])), *y, *g;
     struct tables t;
 
+    if (!smallest)
+        qsort(expected, n, sizeof *expected, descending);
     assert_true(!smallest || expected[COUNT] < 0);
     assert_runs("--gradient g.h5 %s.h5", archs[k].name);
     assert_runs("--eigenvectors %d --which %s --tolerance 1e-6 --output e.h5 --precision f64 %s.h5",

@@ -72,17 +72,21 @@ double *dense_of(const struct ks_operator *a)
     return matrix;
 }
 
-double largest_eigenvalue(size_t n, const double *matrix)
+double *eigenvalues(size_t n, const double *matrix)
 {
-    double *copy, *value, largest;
+    double *value = hold(calloc(n, sizeof *value)), *copy = malloc(n * n * sizeof *copy);
 
-    assert_ok(ks_alloc(n * n, sizeof *copy, &copy));
-    assert_ok(ks_alloc(n, sizeof *value, &value));
     memcpy(copy, matrix, n * n * sizeof *copy);
     assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
-    largest = fmax(-value[0], value[n - 1]);
-    free(copy), free(value);
-    return largest;
+    free(copy);
+    return value;
+}
+
+double largest_eigenvalue(size_t n, const double *matrix)
+{
+    const double *value = eigenvalues(n, matrix);
+
+    return fmax(-value[0], value[n - 1]);
 }
 
 static ks_status diagonal_apply(void *self, const double *v, double *out)

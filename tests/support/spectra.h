@@ -30,6 +30,8 @@ struct ks_lanczos *lanczos_of(const struct ks_operator *a, size_t order, bool ba
 double *product_of(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                    const struct ks_problem *problem, const double *v);
 double *dense_of(const struct ks_operator *a);
+/* Of a symmetric matrix, ascending; the largest modulus. */
+double *eigenvalues(size_t n, const double *matrix);
 double largest_eigenvalue(size_t n, const double *matrix);
 
 /* diag(value). Product number `fail_at` fails and number `nan_at` gives a NaN (0: never). */
