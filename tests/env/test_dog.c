@@ -60,42 +60,6 @@ TEST(test_recorded_trajectory)
 
 /* --- the dog --- */
 
-TEST(test_dog_sizes)
-{
-    double observation[WIDEST];
-
-    assert_int_equal(ks_env_observations(trot), 223);
-    assert_int_equal(ks_env_actions(trot), 38);
-    assert_int_equal(ks_env_steps(trot), 1000);
-    assert_int_equal(trot->model->nbody, 62);
-    assert_int_equal(trot->model->ngeom, 290);
-    assert_int_equal(trot->model->nsensordata, 31);
-    assert_close(trot->model->body_subtreemass[0], 10.240944, 1e-6);
-    assert_ok(ks_env_force(trot, NULL, observation));
-    assert_close(trot->episode[0], 0.9 * 0.41522, 1e-6); /* stand heights: torso, pelvis */
-    assert_close(trot->episode[1], 0.42854841, 1e-7);
-    assert_close(trot->episode[2], 100.463664, 1e-5); /* weight in N */
-}
-
-/* At rest in the default pose: upright, high enough, no foot on the ground. The accelerometer shows
- * g, as all sensors are current after a reset. */
-TEST(test_dog_at_rest)
-{
-    double observation[WIDEST];
-
-    assert_ok(ks_env_force(trot, NULL, observation));
-    for (size_t i = 0; i < 38; i++)
-        assert_close(observation[i], 0, 0);
-    for (size_t i = 132; i < 208; i++) /* joint_velocites, torso_com_velocity */
-        assert_close(observation[i], 0, 0);
-    for (size_t i = 210; i < 214; i++)
-        assert_close(observation[i], 0, 0);
-    for (size_t i = 214; i < 223; i++)
-        assert_close(observation[i], (i - 214) % 3 == 2, 1e-9);
-    assert_close(observation[208], 0.41522, 1e-6);
-    assert_close(observation[209], 0.4761649, 1e-6);
-}
-
 /* All factors of the reward are 1, except touch, 0.9 without contact, and speed, 1/5 at speed 0. */
 TEST(test_dog_reward_at_rest)
 {
@@ -151,23 +115,6 @@ TEST(test_dog_start_states)
     }
     assert_close(squares, 4, 1.5);            /* variance 2^2; 120 draws: one sigma is 0.5 */
     assert_close(activations, 1.0 / 3, 0.03); /* of U(-1, 1); 1,520 draws: one sigma is 0.008 */
-}
-
-TEST(test_time_and_activations)
-{
-    double observation[WIDEST], action[38], reward;
-    struct ks_rng rng = ks_rng_start(3, 3);
-    enum ks_env_end end;
-
-    assert_ok(ks_env_reset(trot, &rng, observation));
-    for (int step = 1; step <= 40; step++) {
-        for (size_t i = 0; i < 38; i++)
-            action[i] = ks_rng_uniform(&rng, -1, 1);
-        assert_ok(ks_env_step(trot, action, observation, &reward, &end));
-        assert_close(trot->data->time, 0.015 * step, 1e-12);
-        for (size_t i = 0; i < 38; i++)
-            assert_true(fabs(observation[i]) <= 1);
-    }
 }
 
 /* MuJoCo clamps actions to the control range; dm_control does not, and neither does ks_env_step. */

@@ -2,7 +2,6 @@
  * Rewards are in test_humanoid_bench.c, whole episodes and saved states in test_env.c. */
 #include "environments.h"
 #include "h1.h"
-#include "programs.h"
 
 #include "results/scores.h"
 
@@ -208,48 +207,6 @@ TEST(test_models)
     assert_fails(ks_env_new("h1-hurdle-v0", NULL, &env), KS_FORMAT,
                  "h1_pos_hurdle.xml: no geom named 'left_barrier_collision'");
     assert_int_equal(small_h1_install(), 0);
-}
-
-/* The tasks stand under the name of their suite, which says what to set. */
-TEST(test_list)
-{
-    const char *said, *suite, *task;
-
-    need_small();
-    assert_int_equal(run_here("kappascope-train", "--list"), 0);
-    said = file_text("said");
-    suite = strstr(said, "\nhumanoid-bench: set HUMANOID_BENCH_DIR to the folder of "
-                         "github.com/carlosferrazza/humanoid-bench");
-    assert_non_null(suite);
-    task = strstr(suite, "\n  h1-walk-v0 ");
-    assert_non_null(task);
-    assert_null(strstr(said, "\n\n  h1-"));
-    assert_true(strstr(said, "\ndm_control\n") < suite);
-}
-
-TEST(test_train_without_folder)
-{
-    need_small();
-    set_variable("HUMANOID_BENCH_DIR", NULL);
-    run_says("kappascope-train", text_of("--env h1-walk-v0 --arch bn+ce --out %s", scratch("run")),
-             2, "set HUMANOID_BENCH_DIR to the folder of github.com", 1);
-    assert_false(exists("run"));
-}
-
-/* A run on one of the tasks; an agent step is two control steps. */
-TEST(test_train)
-{
-    need_small();
-    assert_int_equal(
-        run_here(
-            "kappascope-train",
-            text_of("--quiet --env h1-maze-v0 --arch ln+mse --out %s --steps 12 --set hidden=8 "
-                    "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "
-                    "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1",
-                    scratch("maze"))),
-        0);
-    assert_true(exists("maze/step_000000012.h5"));
-    assert_contains(file_text("maze/run.json"), "\"action_repeat\": 2,");
 }
 
 int main(void)
