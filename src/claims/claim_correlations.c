@@ -118,7 +118,7 @@ static bool have_learned(const struct ks_comparison *c)
 ks_status ks_claim_learned(const struct ks_claim_values *v, size_t n, const size_t *seed,
                            bool *learned)
 {
-    KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison c = {0};
+    KS_OWNS_POOL struct ks_comparison c = {0};
 
     KS_TRY(ks_comparison_begin(v->results, 0, &c));
     *learned = add_runs(v, n, seed, &c) > 0 && have_learned(&c);
@@ -154,7 +154,7 @@ ks_status ks_find_correlation(const struct ks_claim_values *v, const size_t *see
     const double sign = m->more_is_better ? -1 : 1;
     const struct ks_study_analyses *analyses = &v->source.analyses;
     struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
-    KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison c = {0};
+    KS_OWNS_POOL struct ks_comparison c = {0};
 
     KS_TRY(ks_comparison_begin(v->results, v->source.resamples, &c));
     f->seeds = f->units = add_runs(v, f->seeds, seed, &c);

@@ -112,6 +112,12 @@ struct ks_pool {
 /* ks_alloc of an array that ks_pool_free frees with all others of the pool. */
 ks_status ks_pool_alloc(struct ks_pool *pool, size_t count, size_t size, void *out);
 void ks_pool_free(struct ks_pool *pool); /* leaves an empty pool */
+/* A local object that begins with its pool, which is freed on every way out of the function. */
+#define KS_OWNS_POOL __attribute__((cleanup(ks_free_pooled)))
+static inline void ks_free_pooled(void *object)
+{
+    ks_pool_free(object);
+}
 
 /* Copies `string` into a newly allocated *out. */
 ks_status ks_copy_string(const char *string, char **out);

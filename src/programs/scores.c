@@ -96,8 +96,7 @@ static ks_status scores(const struct ks_arguments *arguments)
     if (!arguments->quiet && command.resamples > 0)
         ks_say("resampling, some seconds for each system");
     KS_TRY(ks_score_summary_new(&rows, &query, command.resamples, &summary));
-    ks_scores_warn(&summary);
-    KS_TRY(ks_scores_warn_settings(&rows));
+    KS_TRY(ks_scores_warn(&summary, &rows));
     if (command.out)
         KS_TRY(ks_scores_write(&summary, command.out, !command.raw));
     return ks_scores_print(&summary, command.csv);

@@ -85,11 +85,6 @@ ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *s)
     return ks_pool_alloc(&s->pool, steps, sizeof *s->curve, &s->curve);
 }
 
-void ks_series_clear(struct ks_series *s)
-{
-    ks_pool_free(&s->pool);
-}
-
 ks_status ks_series_aggregate(struct ks_series *s, size_t resamples)
 {
     struct ks_scores scores = {1, &s->runs, s->steps, s->step, s->value};
@@ -134,7 +129,7 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
 
 ks_status ks_return_curve_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
-    KS_CLEARED_BY(ks_series_clear) struct ks_series s = {0};
+    KS_OWNS_POOL struct ks_series s = {0};
 
     KS_TRY(read_series(t, row, 0, KS_STATISTICS, &s));
     for (size_t k = 0; k < s.steps; k++)
@@ -152,7 +147,7 @@ ks_status ks_intervals_fill(const struct ks_tables *t, size_t row, struct ks_tab
 
         if (!ks_results_has(t->r, t->table->row[row].architecture, k))
             continue;
-        ks_range_find(t->r, (struct ks_range_place){0, k}, &runs, range);
+        ks_range_find(t->r, 0, k, &runs, range);
         ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                        KS_COUNT(t->r->study->checkpoint[k]));
         ks_range_add_ends(range, out);
@@ -176,7 +171,7 @@ static ks_status fill_kappa(const struct ks_tables *t, size_t row, size_t analys
                             struct ks_table *out)
 {
     const struct ks_study *study = t->r->study;
-    KS_CLEARED_BY(ks_series_clear) struct ks_series s = {0};
+    KS_OWNS_POOL struct ks_series s = {0};
 
     KS_TRY(read_series(t, row, analysis, KS_STAT_KAPPA, &s));
     for (size_t k = 0, used = 0; k < study->n_checkpoints; k++) {
@@ -210,7 +205,7 @@ static ks_status fill_sharpness(const struct ks_tables *t, size_t row, size_t an
 {
     const struct ks_spectrum *s = ks_tables_any_spectrum(t, row, analysis);
     const char *operator= s ? ks_results_operator(s) : NULL;
-    KS_CLEARED_BY(ks_series_clear) struct ks_series ratio = {0}, largest = {0};
+    KS_OWNS_POOL struct ks_series ratio = {0}, largest = {0};
 
     if (!operator)
         return KS_OK;
@@ -241,7 +236,7 @@ static ks_status fill_layer(const struct ks_tables *t, size_t row, size_t analys
     enum { NAMES = sizeof names / sizeof *names };
 
     for (size_t k = 0; k < NAMES; k++) {
-        KS_CLEARED_BY(ks_series_clear) struct ks_series s = {0};
+        KS_OWNS_POOL struct ks_series s = {0};
 
         KS_TRY(read_series(t, row, analysis, names[k], &s));
         if (k == 0)

@@ -23,11 +23,6 @@ struct run_log {
     double *value; /* [columns, steps]; NaN: not measured, or the file has no such column */
 };
 
-static void log_clear(struct run_log *p)
-{
-    ks_pool_free(&p->pool);
-}
-
 /* The index of a step among those read so far; `steps` if it is new. */
 static size_t find_step(const struct run_log *p, double step)
 {
@@ -96,7 +91,7 @@ static const char *const norm_columns[NORMS] = {"critic_param_norm", "critic_gra
 static ks_status add_run(const struct ks_tables *t, const struct ks_result *run, size_t at,
                          size_t runs, struct ks_series series[NORMS])
 {
-    KS_CLEARED_BY(log_clear) struct run_log progress = {0};
+    KS_OWNS_POOL struct run_log progress = {0};
 
     KS_TRY(log_read(t->r, run, NORMS, norm_columns, &progress));
     for (size_t k = 0; k < NORMS; k++) {
@@ -119,7 +114,7 @@ static ks_status add_run(const struct ks_tables *t, const struct ks_result *run,
 static void norms_clear(struct ks_series (*series)[NORMS])
 {
     for (size_t k = 0; k < NORMS; k++)
-        ks_series_clear(&(*series)[k]);
+        ks_pool_free(&(*series)[k].pool);
 }
 
 ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
@@ -228,7 +223,7 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
 static ks_status read_speed(const struct ks_results *r, const struct ks_result *run, double *speed)
 {
     static const char *const columns[] = {"update", "updates_per_second"};
-    KS_CLEARED_BY(log_clear) struct run_log progress = {0};
+    KS_OWNS_POOL struct run_log progress = {0};
     double updates = 0, seconds = 0, before = 0;
 
     KS_TRY(log_read(r, run, 2, columns, &progress));
@@ -248,7 +243,7 @@ static ks_status read_speed(const struct ks_results *r, const struct ks_result *
 ks_status ks_efficiency_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
     const struct ks_runs runs = ks_tables_runs(t, row);
-    KS_CLEARED_BY(ks_series_clear) struct ks_series speed = {0};
+    KS_OWNS_POOL struct ks_series speed = {0};
     struct costs costs;
 
     KS_TRY(read_costs(t->r, runs.run[0], &costs));

@@ -133,26 +133,6 @@ static void warn_comparison(const struct ks_score_summary *s, const struct ks_sc
                last_step(first));
 }
 
-void ks_scores_warn(const struct ks_score_summary *s)
-{
-    const struct ks_score_line *first = NULL;
-
-    if (s->dropped > 0)
-        ks_say("warning: --missing drop: runs left out: %zu", s->dropped);
-    for (size_t i = 0; i < s->n_left_out; i++)
-        ks_say("%zu of %zu tasks: %s is left out: no random and no target score is published by "
-               "which its returns could be normalized",
-               s->tasks - s->n_left_out, s->tasks, s->left_out[i]);
-    for (size_t i = 0; i < s->n; i++) {
-        if (i == 0 || !is_same_system(&s->line[i], &s->line[i - 1]))
-            warn_cautions(s, i);
-        if (strcmp(s->line[i].suite, KS_SCORE_TOTAL) == 0) {
-            first = first ? first : &s->line[i];
-            warn_comparison(s, &s->line[i], first);
-        }
-    }
-}
-
 /* The first setting in which a and b differ, and its length in each; both end with a blank. */
 static void find_difference(const char **a, int *of_a, const char **b, int *of_b)
 {
@@ -185,11 +165,26 @@ static void warn_settings(const struct ks_score_rows *rows, const char *system)
     }
 }
 
-ks_status ks_scores_warn_settings(const struct ks_score_rows *rows)
+ks_status ks_scores_warn(const struct ks_score_summary *s, const struct ks_score_rows *rows)
 {
+    const struct ks_score_line *first = NULL;
     KS_OWNED const char **system = NULL;
     size_t n;
 
+    if (s->dropped > 0)
+        ks_say("warning: --missing drop: runs left out: %zu", s->dropped);
+    for (size_t i = 0; i < s->n_left_out; i++)
+        ks_say("%zu of %zu tasks: %s is left out: no random and no target score is published by "
+               "which its returns could be normalized",
+               s->tasks - s->n_left_out, s->tasks, s->left_out[i]);
+    for (size_t i = 0; i < s->n; i++) {
+        if (i == 0 || !is_same_system(&s->line[i], &s->line[i - 1]))
+            warn_cautions(s, i);
+        if (strcmp(s->line[i].suite, KS_SCORE_TOTAL) == 0) {
+            first = first ? first : &s->line[i];
+            warn_comparison(s, &s->line[i], first);
+        }
+    }
     KS_TRY(ks_score_rows_names(rows, false, NULL, &n, &system));
     for (size_t i = 0; i < n; i++)
         warn_settings(rows, system[i]);

@@ -24,8 +24,7 @@ ks_status ks_scores_print(const struct ks_score_summary *summary, bool csv);
 
 /* On standard error: runs and tasks that are left out, intervals that are too narrow, systems that
  * do not compare; and systems with other settings on other tasks. */
-void ks_scores_warn(const struct ks_score_summary *summary);
-ks_status ks_scores_warn_settings(const struct ks_score_rows *rows);
+ks_status ks_scores_warn(const struct ks_score_summary *summary, const struct ks_score_rows *rows);
 
 /* Writes dir/tables/scores.csv and score_curves.csv, and with `draw` the areas as bars:
  * dir/figures/scores.png, .pdf and .svg (plots/scores.gp); without, these are removed. Each file

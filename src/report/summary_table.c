@@ -41,7 +41,7 @@ const char *ks_column_name(size_t column)
 const enum ks_statistic_id ks_ranges[KS_RANGES] = {KS_STAT_DIRECTIONS_1E2, KS_STAT_KAPPA_Q99,
                                                    KS_STAT_KAPPA_GRADIENT_90, KS_STAT_NOISE_SCALE};
 
-void ks_range_find(const struct ks_results *r, struct ks_range_place place,
+void ks_range_find(const struct ks_results *r, size_t analysis, size_t checkpoint,
                    const struct ks_runs *runs, struct ks_seed_range range[KS_RANGES])
 {
     for (size_t k = 0; k < KS_RANGES; k++) {
@@ -49,8 +49,8 @@ void ks_range_find(const struct ks_results *r, struct ks_range_place place,
         size_t found = 0;
 
         for (size_t i = 0; i < runs->n; i++) {
-            const struct ks_spectrum *spectrum = ks_results_spectrum(
-                r, runs->run[i], place.analysis, place.checkpoint);
+            const struct ks_spectrum *spectrum = ks_results_spectrum(r, runs->run[i], analysis,
+                                                                     checkpoint);
             const struct ks_interval in = spectrum ? ks_statistic_interval(spectrum, ks_ranges[k])
                                                    : (struct ks_interval){NAN, NAN};
 
@@ -229,8 +229,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     row->runs = runs.n;
     KS_TRY(pool_new(r, row->analysis, row->architecture, &pool));
     pool_fill(r, row->analysis, runs.run, &pool);
-    ks_range_find(r, (struct ks_range_place){row->analysis, ks_results_last(r, row->architecture)},
-                  &runs, row->range);
+    ks_range_find(r, row->analysis, ks_results_last(r, row->architecture), &runs, row->range);
     row->dropped = pool.dropped;
     row->noise = ks_noise_find(pool.runs * pool.checkpoints, pool.spectrum, pool.limit);
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;

@@ -100,10 +100,7 @@ double ks_noise_limit(const struct ks_spectrum *s);
 struct ks_noise ks_noise_find(size_t n, const struct ks_spectrum *const *spectrum, double *limit);
 
 /* Combines the intervals of the runs of one architecture at one checkpoint in one analysis. */
-struct ks_range_place {
-    size_t analysis, checkpoint;
-};
-void ks_range_find(const struct ks_results *results, struct ks_range_place place,
+void ks_range_find(const struct ks_results *results, size_t analysis, size_t checkpoint,
                    const struct ks_runs *runs, struct ks_seed_range range[KS_RANGES]);
 
 /* Adds the four ends of all ranges, in the form that spectra use: NaN for an upper end that is not

@@ -486,7 +486,7 @@ static ks_status write_file(const struct ks_tables *t, const struct ks_table_fil
 ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_table *table,
                           size_t resamples)
 {
-    KS_CLEARED_BY(ks_comparison_clear) struct ks_comparison comparison = {.n = 0};
+    KS_OWNS_POOL struct ks_comparison comparison = {.n = 0};
     const struct ks_tables tables = {results, table, &comparison};
 
     KS_TRY(ks_folder_make("%s/tables", results->dir));

@@ -59,7 +59,8 @@ const struct ks_spectrum *ks_tables_any_spectrum(const struct ks_tables *t, size
 size_t ks_tables_paper(const struct ks_tables *t);
 size_t ks_tables_paper_curve(const struct ks_tables *t);
 
-/* A number of every run of an architecture at some steps, and the IQM over the runs. */
+/* A number of every run of an architecture at some steps, and the IQM over the runs. KS_OWNS_POOL.
+ */
 struct ks_series {
     struct ks_pool pool; /* the arrays. Owned */
     size_t runs, steps;
@@ -69,7 +70,6 @@ struct ks_series {
 /* Room for `runs` and `steps`; the caller fills step and value, and may lower `steps`. Then values
  * of ks_series_aggregate go to `curve`. */
 ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *series);
-void ks_series_clear(struct ks_series *series);
 ks_status ks_series_aggregate(struct ks_series *series, size_t resamples);
 
 /* curve_tables.c: numbers over training, or at its end, with intervals over seeds. */

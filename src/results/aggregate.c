@@ -133,11 +133,6 @@ static ks_status slot_new(size_t runs, const struct ks_estimator *estimator, str
     return ks_pool_alloc(&slot->pool, estimator->outputs, sizeof *slot->out, &slot->out);
 }
 
-static void slot_clear(struct slot *slot)
-{
-    ks_pool_free(&slot->pool);
-}
-
 /* Evaluates all resamples in parallel into values [outputs, resamples]. */
 static ks_status resample(const struct ks_bootstrap *bootstrap,
                           const struct ks_estimator *estimator, double *values)
@@ -147,7 +142,7 @@ static ks_status resample(const struct ks_bootstrap *bootstrap,
 
 #pragma omp parallel
     {
-        KS_CLEARED_BY(slot_clear) struct slot slot = {0};
+        KS_OWNS_POOL struct slot slot = {0};
         ks_status mine = slot_new(runs, estimator, &slot);
 
 #pragma omp for
@@ -171,7 +166,7 @@ ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
                            const struct ks_estimator *estimator, struct ks_estimate *estimates)
 {
     size_t runs = ks_bootstrap_runs(bootstrap), outputs = estimator->outputs;
-    KS_CLEARED_BY(slot_clear) struct slot slot = {0};
+    KS_OWNS_POOL struct slot slot = {0};
     KS_OWNED double *values = NULL;
 
     KS_TRY(slot_new(runs, estimator, &slot));
@@ -200,9 +195,9 @@ struct ranked {
 /* A resample holds every run some number of times. With the runs of each step in order beforehand,
  * its IQM needs one pass over them instead of a sort; the sum is the same to the last bit. */
 struct curve {
+    struct ks_pool pool; /* the arrays. Owned */
     const struct ks_scores *scores;
     size_t runs;
-    struct ks_pool pool;  /* the arrays. Owned                                     */
     size_t *kept;         /* [steps] runs whose value is not NaN                   */
     struct ranked *order; /* [steps, runs] by ascending value, those with NaN last */
 };
@@ -222,11 +217,6 @@ static ks_status curve_new(const struct ks_scores *s, size_t runs, struct curve 
         qsort(order, runs, sizeof *order, ks_ascending);
     }
     return KS_OK;
-}
-
-static void curve_clear(struct curve *curve)
-{
-    ks_pool_free(&curve->pool);
 }
 
 /* The IQM of `n` values in ascending order, each of which occurs count[run] times. */
@@ -270,7 +260,7 @@ ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_
                        struct ks_estimate *curve, struct ks_estimate *area)
 {
     struct ks_bootstrap bootstrap = {resamples, seed, scores->strata, scores->runs};
-    KS_CLEARED_BY(curve_clear) struct curve data = {0};
+    KS_OWNS_POOL struct curve data = {0};
     struct ks_estimator estimator = {scores->steps + 1, ks_bootstrap_runs(&bootstrap), &data,
                                      evaluate_curve};
     KS_OWNED struct ks_estimate *estimates = NULL;

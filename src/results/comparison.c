@@ -6,14 +6,10 @@
 
 /* --- probability of improvement --- */
 
-struct pair {
-    const struct ks_sample *x, *y;
-};
-
-/* The runs of y follow those of x in the index. */
+/* data: x and y, whose runs follow those of x in the index. */
 static void evaluate_pair(const void *data, const size_t *index, double *work, double *out)
 {
-    const struct ks_sample *x = ((const struct pair *)data)->x, *y = ((const struct pair *)data)->y;
+    const struct ks_sample *const *both = data, *x = both[0], *y = both[1];
     double sum = 0;
 
     (void)work;
@@ -30,7 +26,8 @@ ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, s
                          uint64_t seed, struct ks_estimate *probability)
 {
     const struct ks_bootstrap bootstrap = {resamples, seed, 2, (size_t[]){x->runs, y->runs}};
-    const struct ks_estimator statistic = {1, 0, &(struct pair){x, y}, evaluate_pair};
+    const struct ks_sample *const both[] = {x, y};
+    const struct ks_estimator statistic = {1, 0, both, evaluate_pair};
 
     return ks_bootstrap_run(&bootstrap, &statistic, probability);
 }
@@ -102,11 +99,6 @@ ks_status ks_comparison_begin(const struct ks_results *r, size_t resamples, stru
     *c = (struct ks_comparison){.results = r, .resamples = resamples};
     KS_TRY(ks_pool_alloc(&c->pool, r->n_runs, sizeof(const struct ks_result *), &c->run));
     return ks_pool_alloc(&c->pool, r->n_runs, sizeof *c->last, &c->last);
-}
-
-void ks_comparison_clear(struct ks_comparison *c)
-{
-    ks_pool_free(&c->pool);
 }
 
 void ks_comparison_add(struct ks_comparison *c, size_t n, const struct ks_result *const *run)

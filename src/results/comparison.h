@@ -37,19 +37,18 @@ struct ks_profile {
  * above tau into fraction [n], with 90% intervals. KS_MEMORY. */
 ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *fraction);
 
-/* The architectures that are compared, and their runs. */
+/* The architectures that are compared, and their runs. KS_OWNS_POOL. */
 struct ks_comparison {
+    struct ks_pool pool; /* of the lists `run` and `last`. Owned */
     const struct ks_results *results;
     size_t n, runs[KS_STUDY_ARCHITECTURES]; /* [n] of each architecture */
-    struct ks_pool pool;                    /* of the lists `run` and `last`. Owned */
     const struct ks_result **run;           /* [runs of all] */
     double *last; /* [runs of all] returns at the last evaluation that all runs have */
     size_t resamples;
 };
-/* Makes a comparison of no architectures. The caller clears it, also after a failure. KS_MEMORY. */
+/* Makes a comparison of no architectures. KS_MEMORY. */
 ks_status ks_comparison_begin(const struct ks_results *results, size_t resamples,
                               struct ks_comparison *comparison);
-void ks_comparison_clear(struct ks_comparison *comparison);
 /* Adds an architecture: its n runs that are to be compared. */
 void ks_comparison_add(struct ks_comparison *comparison, size_t n,
                        const struct ks_result *const *run);

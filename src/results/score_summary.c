@@ -122,7 +122,7 @@ static ks_status keep_normalizable(struct ks_score_summary *s, const char *syste
 static ks_status add_tasks(const struct job *job, const char *system, size_t n, const char **task)
 {
     struct ks_score_query query = *job->query;
-    KS_CLEARED_BY(ks_score_table_clear) struct ks_score_table table = {.n_tasks = 0};
+    KS_OWNS_POOL struct ks_score_table table = {.n_tasks = 0};
     struct ks_scores scores;
 
     query.system = system;

@@ -326,11 +326,6 @@ ks_status ks_score_table_new(const struct ks_score_rows *all, const struct ks_sc
     return build(query, &rows, run, table);
 }
 
-void ks_score_table_clear(struct ks_score_table *table)
-{
-    ks_pool_free(&table->pool);
-}
-
 struct ks_scores ks_score_table_scores(const struct ks_score_table *table)
 {
     return (struct ks_scores){table->n_tasks, table->runs, table->n_steps, table->step,

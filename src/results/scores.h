@@ -103,7 +103,7 @@ struct ks_score_query {
     bool drop_missing, common_grid;
 };
 
-/* Empty when zeroed. */
+/* Empty when zeroed. KS_OWNS_POOL. */
 struct ks_score_table {
     struct ks_pool pool; /* the arrays. Owned */
     size_t n_tasks, n_runs, n_steps;
@@ -117,11 +117,9 @@ struct ks_score_table {
 /* Fails with KS_FORMAT, naming file, task, system, seed and step, if a score is missing and the
  * query does not allow it, if one task, seed and step has two scores, if a task of the query has
  * none, or if no score remains; with `normalize`, whose tasks have random and target scores, also
- * if a score of MyoSuite is not a share. The caller clears the table, also after a
- * failure; its tasks are strings of `rows`. */
+ * if a score of MyoSuite is not a share. The tasks of the table are strings of `rows`. */
 ks_status ks_score_table_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
                              struct ks_score_table *table);
-void ks_score_table_clear(struct ks_score_table *table);
 
 /* The table as the strata of a bootstrap: one per task. Points into the table. */
 struct ks_scores ks_score_table_scores(const struct ks_score_table *table);

@@ -26,12 +26,8 @@ TEST_ONE_SEED(test_one_seed)
 /* Removes the spectra of a run from this checkpoint after the first update on. */
 static void lose_spectra(struct spot at)
 {
-    for (; at.time < TIMES; at.time++) {
-        struct ks_spectrum **s = spectrum_at(at);
-
-        ks_spectrum_free(*s);
-        *s = NULL;
-    }
+    for (; at.time < TIMES; at.time++)
+        lose_spectrum(at);
 }
 
 static void lose_run(size_t analysis, size_t number, size_t seed)

@@ -95,16 +95,8 @@ static void check(enum ks_claim_quantity quantity, enum ks_claim_statistic stati
                  span.upper, low, high);
 }
 
-static int make_one_seed(void **state)
-{
-    int failed = scratch_make(state);
-
-    claimed_new(ALL_TWELVE, 1, XQC_ANALYSIS);
-    return failed;
-}
-
 /* Each statistic comes from its analysis. */
-TEST_WITH(test_sources, make_one_seed, claimed_end)
+TEST_ONE_SEED(test_sources)
 {
     for (size_t t = 0; t < TIMES; t++) {
         const struct spot paper = {XQC, BEST, 0, t}, sound = {STANDARD, BEST, 0, t};
@@ -134,7 +126,7 @@ TEST_WITH(test_sources, make_one_seed, claimed_end)
 
 /* An upper end that is not resolved is infinite; a lower end that is missing means that the
  * statistic is missing. */
-TEST_WITH(test_ends_that_are_missing, make_one_seed, claimed_end)
+TEST_ONE_SEED(test_ends_that_are_missing)
 {
     put_sound(BEST, 0, 1, 2);
     for (size_t t = 0; t < TIMES; t++) {
@@ -153,17 +145,9 @@ TEST_WITH(test_ends_that_are_missing, make_one_seed, claimed_end)
     assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_SECOND, BEST));
 }
 
-static void remove_spectrum(size_t analysis, size_t number, size_t time)
-{
-    struct ks_spectrum **s = spectrum_at((struct spot){analysis, number, 0, time});
-
-    ks_spectrum_free(*s);
-    *s = NULL;
-}
-
 /* At least half of the checkpoints, and at least four. The spectrum at the first update does not
  * count. */
-TEST_WITH(test_runs_that_count, make_one_seed, claimed_end)
+TEST_ONE_SEED(test_runs_that_count)
 {
     for (size_t t = 0; t < 6; t++)
         put((struct spot){XQC, BEST, 0, t}, "kappa", NAN);
@@ -172,19 +156,19 @@ TEST_WITH(test_runs_that_count, make_one_seed, claimed_end)
     assert_false(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, BEST));
     assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, LONE));
     for (size_t t = 0; t < 7; t++)
-        remove_spectrum(STANDARD, LONE, t);
+        lose_spectrum((struct spot){STANDARD, LONE, 0, t});
     assert_false(counts(KS_CLAIM_KAPPA, KS_CLAIM_SOUND, LONE));
     assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_SOUND, BEST));
 }
 
 /* A study that is still running is judged up to its last spectrum. */
-TEST_WITH(test_unfinished_study, make_one_seed, claimed_end)
+TEST_ONE_SEED(test_unfinished_study)
 {
     assert_int_equal(ks_claim_checkpoints(study_results), TIMES);
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t t = 8; t < TIMES; t++)
             for (size_t a = 0; a < 2; a++)
-                remove_spectrum(a, k, t);
+                lose_spectrum((struct spot){a, k, 0, t});
     assert_int_equal(ks_claim_checkpoints(study_results), 8);
     for (size_t t = 0; t < 4; t++) /* half of the eight remain, a third of the twelve */
         put((struct spot){XQC, BEST, 0, t}, "kappa", NAN);
@@ -196,7 +180,7 @@ TEST_WITH(test_unfinished_study, make_one_seed, claimed_end)
 }
 
 /* Rows up to the first update and after the end of the study are not used. */
-TEST_WITH(test_rows_of_progress, make_one_seed, claimed_end)
+TEST_ONE_SEED(test_rows_of_progress)
 {
     const char *name = "runs/toy/bn+wn+ce/seed0/progress.csv";
 
@@ -222,7 +206,7 @@ static size_t only_analysis(enum ks_claim_statistic statistic)
 }
 
 /* The analysis must make the published code's choices, not only have its name. */
-TEST_WITH(test_analysis_of_the_paper, make_one_seed, claimed_end)
+TEST_ONE_SEED(test_analysis_of_the_paper)
 {
     assert_int_equal(only_analysis(KS_CLAIM_PAPER), XQC);
     assert_int_equal(only_analysis(KS_CLAIM_SOUND), STANDARD);
@@ -233,7 +217,7 @@ TEST_WITH(test_analysis_of_the_paper, make_one_seed, claimed_end)
 }
 
 /* The control is an analysis of the Hessian, not of another operator or of a part. */
-TEST_WITH(test_analysis_of_the_control, make_one_seed, claimed_end)
+TEST_ONE_SEED(test_analysis_of_the_control)
 {
     ks_results_free(study_results);
     claimed_new(ALL_TWELVE, 1,
@@ -245,7 +229,7 @@ TEST_WITH(test_analysis_of_the_control, make_one_seed, claimed_end)
 
 /* --- the table of claims --- */
 
-TEST_WITH(test_numbers_of_the_twelve, make_one_seed, claimed_end)
+TEST_ONE_SEED(test_numbers_of_the_twelve)
 {
     char name[16];
 

@@ -68,7 +68,7 @@ static double noisy(size_t k)
 }
 
 /* The return is the factors minus what kappa has beside them: kappa adds all that is missing. */
-TEST_WITH(test_what_adds, make_three, claimed_end)
+TEST_THREE_SEEDS(test_what_adds)
 {
     put_study(both, scatter);
     predict();
@@ -81,7 +81,7 @@ TEST_WITH(test_what_adds, make_three, claimed_end)
 }
 
 /* A kappa that is a sum of the factors adds nothing, and one without relation has a large p. */
-TEST_WITH(test_what_does_not_add, make_three, claimed_end)
+TEST_THREE_SEEDS(test_what_does_not_add)
 {
     put_study(both, factors);
     predict();
@@ -136,7 +136,7 @@ static void check_fit(struct ks_explained by, double (*x)(size_t))
     assert_close(by.q2, 1 - left_out / all_out, 1e-9);
 }
 
-TEST_WITH(test_fits_without_one, make_three, claimed_end)
+TEST_THREE_SEEDS(test_fits_without_one)
 {
     put_study(noisy, scatter);
     predict();
@@ -145,7 +145,7 @@ TEST_WITH(test_fits_without_one, make_three, claimed_end)
 }
 
 /* An upper end that one spectrum does not have gives no numbers, nor does a return of 0. */
-TEST_WITH(test_missing, make_three, claimed_end)
+TEST_THREE_SEEDS(test_missing)
 {
     put_study(noisy, scatter);
     for (size_t k = 0; k < KS_TWELVE; k++)

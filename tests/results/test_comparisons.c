@@ -69,7 +69,7 @@ TEST(test_improvement_of_single_runs)
 TEST(test_profile_by_hand)
 {
     const double tau[] = {0, 1, 1.5, 1.75, 2}, fraction[] = {1, 0.5, 0.5, 0.5, 0};
-    struct ks_profile profile = {x, 5, tau, 0, 0};
+    struct ks_profile profile = {{8, (double[]){1, 2, 1, 2, 2, 2, 1, 1}}, 5, tau, 0, 0};
     struct ks_estimate runs[5];
 
     assert_ok(ks_profile(&profile, runs));

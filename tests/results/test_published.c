@@ -21,7 +21,7 @@ static struct ks_score_table *read_scores(size_t n, const char *const *tasks, bo
     if (access(STATES, R_OK) != 0)
         skip();
     assert_ok(ks_score_rows_add_csv(STATES, &rows));
-    ks_score_table_clear(&table);
+    ks_pool_free(&table.pool);
     assert_ok(ks_score_table_new(&rows, &query, &table));
     ks_score_rows_free(&rows);
     return &table;

@@ -148,7 +148,6 @@ TEST_IN_FOLDER(test_unfinished_studies)
          "bn+ce,total,1,2,0,1000,2,0.45,-,-,0.225,", 0);
     says(0, "%s/dog-run --every 1000 --csv -q --resamples 0", "total,1,2,0,1000,2,0.45,", 0);
     says(0, "%s/dog-run --missing drop --csv -q --resamples 0", "total,1,1,0,1000,3,0.4,", 0);
-    write_text(progress, "env_step,return_mean\n0,0\n500,300\n"); /* the last step must be there */
     write_text("short.csv", "env,seed,step,score\ndog-run,0,0,1\ndog-run,0,50,2\ndog-run,1,0,4\n");
     says(2, "%s/short.csv --grid common", "50: the score is missing at the last step of all", 1);
     assert_null(strstr(file_text("said"), "--grid common")); /* which is given */

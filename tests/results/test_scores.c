@@ -19,7 +19,7 @@ static struct ks_score_table table;
 /* Reads the file into `rows` and makes the table of it. */
 static ks_status make_table(const struct ks_score_query *query)
 {
-    ks_score_table_clear(&table);
+    ks_pool_free(&table.pool);
     ks_score_rows_free(&rows);
     KS_TRY(ks_score_rows_add_csv(scratch("scores.csv"), &rows));
     return ks_score_table_new(&rows, query, &table);
@@ -221,7 +221,7 @@ TEST(test_cautions)
 
 static int end_tests(void **state)
 {
-    ks_score_table_clear(&table);
+    ks_pool_free(&table.pool);
     ks_score_rows_free(&rows);
     return scratch_remove(state);
 }

@@ -28,6 +28,14 @@ struct ks_spectrum **spectrum_at(struct spot at)
                 ->spectrum[at.analysis * study_results->study->n_checkpoints + 1 + at.time];
 }
 
+void lose_spectrum(struct spot at)
+{
+    struct ks_spectrum **s = spectrum_at(at);
+
+    ks_spectrum_free(*s);
+    *s = NULL;
+}
+
 void put(struct spot at, const char *name, double value)
 {
     struct ks_spectrum *s = *spectrum_at(at);

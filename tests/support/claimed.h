@@ -50,6 +50,8 @@ struct spot {
 /* The spectrum there; the first checkpoint is that of the first update. */
 struct ks_spectrum **spectrum_at(struct spot at);
 
+void lose_spectrum(struct spot at);
+
 /* Sets a statistic of one spectrum. */
 void put(struct spot at, const char *name, double value);
 
