@@ -32,7 +32,6 @@
 #include <cblas.h>
 #include <omp.h>
 
-#include "core/memory.h"
 #include "core/rng.h"
 
 enum {

@@ -6,8 +6,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cblas.h>

@@ -4,9 +4,7 @@
 #ifndef KS_LANCZOS_SLQ_H
 #define KS_LANCZOS_SLQ_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "core/error.h"
 #include "io/spectrum.h"

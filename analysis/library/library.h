@@ -5,7 +5,6 @@
 #ifndef KS_LIBRARY_LIBRARY_H
 #define KS_LIBRARY_LIBRARY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "net/net.h"
 
 /* Whether a layer behind the first reads the network's input, which a fold would replace. */

@@ -7,7 +7,6 @@
 
 #include <cblas.h>
 
-#include "core/memory.h"
 #include "core/number.h"
 #include "operators/fold.h"
 #include "operators/primal.h"

@@ -7,8 +7,6 @@
 #include <cblas.h>
 #include <omp.h>
 
-#include "core/memory.h"
-
 static void lay_out(struct ks_arena *arena, void *object)
 {
     struct ks_minibatches *set = object;

@@ -3,11 +3,8 @@
 #include "operators/null_space.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "core/memory.h"
 
 /* A direction is left out if less than this fraction of its squared norm is orthogonal to the
  * earlier ones of its group: to rounding it is a linear combination of them. */

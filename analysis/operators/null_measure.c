@@ -10,7 +10,6 @@
 
 #include <cblas.h>
 
-#include "core/memory.h"
 #include "core/rng.h"
 
 /* --- the directions --- */

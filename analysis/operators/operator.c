@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
-
 ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a)
 {
     ks_status status;

@@ -9,8 +9,6 @@
 
 #include <omp.h>
 
-#include "core/memory.h"
-
 static ks_status check(const struct ks_problem *q)
 {
     const struct ks_checkpoint *c = q->checkpoint;

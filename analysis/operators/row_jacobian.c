@@ -8,7 +8,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include "core/memory.h"
 #include "core/rng.h"
 #include "net/arch.h"
 #include "operators/fold.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "net/arch.h"
 
 static const struct KS(layer) *find_layer(const struct KS(arch) *arch, size_t number)

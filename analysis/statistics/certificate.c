@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
 #include "core/rng.h"
 #include "operators/minibatches.h"
 #include <cblas.h>

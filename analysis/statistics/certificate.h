@@ -59,7 +59,7 @@ struct ks_certificates {
                      * |y| = 1: the factor by which rounding errors of A Q_m s are amplified */
     double *null_weight; /* [probes + 2] |P_Z q_0|^2; 0 for the probe at the gradient; for the one
                           * beside the first probe, number 1, in the directions of Z that the
-                          * first probe has not touched (complement.h) */
+                          * first probe has not touched (share_bounds.h) */
     /* Set with the probe beside the first one: how many directions of Z the first probe has
      * touched, and the largest |v'z| of its last vector v with another one z, |z| = 1. */
     size_t null_touched;

@@ -9,7 +9,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include "core/memory.h"
 #include "lanczos/jacobi.h"
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */

@@ -1,5 +1,5 @@
 /* What two runs say together: inertia of a partitioned matrix. */
-#include "statistics/complement.h"
+#include "statistics/share_bounds.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The noise floor, the null space and the outliers of an operator, and the bound of its condition
  * number off the null space. The constants are measured by the tests named beside them. */
-#include "statistics/operator_bounds.h"
+#include "statistics/statistics.h"
 
 #include <float.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 
 #include "operators/null_space.h"
 #include "statistics/beta_distribution.h"
-#include "statistics/catalogue.h"
 #include "statistics/certificate.h"
 
 /* The noise floor in units of the largest product with a null direction. That product is a typical

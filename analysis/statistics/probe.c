@@ -131,7 +131,7 @@ double ks_probe_kappa_lower_bound(const struct ks_probe *p)
 
 static const double TRACE = 0.01; /* the probability that the interval of the trace misses it */
 
-/* Converged outliers count as single eigenvalues where they may be single (operator_bounds.h): they
+/* Converged outliers count as single eigenvalues where they may be single (statistics.h): they
  * weigh 1/n each, and the weights of the bulk are scaled so that the sum is 1. Most of
  * an estimate's scatter over start vectors comes from the outliers' weights; this removes it.
  * Otherwise, or if there is no bulk and there are fewer Ritz values than eigenvalues, all Ritz

@@ -9,7 +9,7 @@
 
 struct ks_certificates;
 
-/* What the probes together establish about the operator (operator_bounds.h). */
+/* What the probes together establish about the operator (statistics.h). */
 struct ks_bounds {
     double minibatches; /* N; 0: the operator is not a mean over minibatches                    */
     size_t n, probes;   /* dimension of the operator; probes with random start vectors          */

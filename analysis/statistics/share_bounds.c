@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
 #include "core/number.h"
 #include "statistics/beta_distribution.h"
 

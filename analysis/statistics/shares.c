@@ -8,7 +8,6 @@
 #include "core/number.h"
 #include "statistics/catalogue.h"
 #include "statistics/certificate.h"
-#include "statistics/complement.h"
 
 const double ks_direction_factor[KS_DIRECTIONS] = {10, 100, 1000, 10000};
 const unsigned ks_quantile_percent[KS_QUANTILES] = {99, 90, 50};

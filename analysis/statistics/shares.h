@@ -9,7 +9,7 @@
  * certain narrow the counts without any probability: the known null space, disjoint intervals theta
  * +- (r + h), and of each probe the Ritz values beyond x + h, of which the operator has as many
  * eigenvalues beyond x (Cauchy). With a run in the complement of the first probe's Krylov space
- * counts above a size are those of both runs (complement.h).
+ * counts above a size are those of both runs (share_bounds.h).
  *
  * To use it: fill a ks_shares_input with the random probes and call ks_shares. With the first m
  * steps of the same matrices, and `ended` false, it gives the statistics of a run of m steps.

@@ -11,7 +11,6 @@
 #include "core/interval.h"
 #include "core/memory.h"
 #include "statistics/certificate.h"
-#include "statistics/operator_bounds.h"
 
 struct statement {
     const struct ks_spectrum *s;

@@ -11,7 +11,6 @@
 #include "core/number.h"
 #include "lanczos/jacobi.h"
 #include "statistics/certificate.h"
-#include "statistics/probe.h"
 #include "statistics/shares.h"
 
 static double mean(size_t n, const double *value)

@@ -4,7 +4,6 @@
 #ifndef KS_STATISTICS_TOLERANCE_H
 #define KS_STATISTICS_TOLERANCE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "agent/actor.h"
-#include "agent/optim.h"
 #include "agent/stream.h"
 #include "core/memory.h"
 

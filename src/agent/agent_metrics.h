@@ -13,7 +13,6 @@
 #ifndef KS_AGENT_METRICS_H
 #define KS_AGENT_METRICS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/agent.h"

@@ -6,8 +6,6 @@
 #include <lapacke.h>
 #include <math.h>
 
-#include "core/memory.h"
-
 static const double LOG_STD_GAIN = 1;
 
 /* The QR factorization of a Gaussian matrix [n, p], column-major, n >= p, as dgeqrf stores it: R in

@@ -13,7 +13,6 @@
 #include <math.h>
 
 #include "agent/actor.h"
-#include "agent/stream.h"
 
 /* The constants of the published code. */
 static const struct ks_noise EXPLORATION = {0.2, INFINITY, 1}, TARGET_NOISE = {0.2, 0.3, 1};

@@ -14,8 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/memory.h"
-
 static const real SMALLEST_NORM = (real)1e-8; /* shorter columns are divided by this */
 
 double KS(rate_at)(const struct ks_rate *s, int64_t step)

@@ -5,7 +5,6 @@
 #include <tgmath.h>
 
 #include "agent/actor.h"
-#include "agent/optim.h"
 #include "core/memory.h"
 
 /* The constants of the published code. */

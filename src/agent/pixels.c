@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "agent/actor.h"
-#include "agent/stream.h"
 #include "core/memory.h"
 
 static const char *const names[KS_PIXELS_PARTS] = {"image", "trunk"};

@@ -11,7 +11,6 @@
 #ifndef KS_AGENT_PIXELS_H
 #define KS_AGENT_PIXELS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/optim.h"

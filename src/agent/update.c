@@ -27,8 +27,6 @@
 #include <string.h>
 
 #include "agent/actor.h"
-#include "agent/stream.h"
-#include "agent/target.h"
 
 /* The critics' input: (s, a) from row 0, (s', .) from row `batch` and, for a joint critic, (s, a)
  * again from row 2 batch. So the targets' input starts at row `batch`, and the half whose outputs

@@ -10,8 +10,6 @@
 #ifndef KS_ENV_PHYSICS_H
 #define KS_ENV_PHYSICS_H
 
-#include <stdbool.h>
-
 #include <mujoco/mujoco.h>
 
 #include "core/error.h"

@@ -1,6 +1,4 @@
 /* An OpenGL context by EGL, and in it MuJoCo's renderer. */
-#include "env/render.h"
-
 #include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>

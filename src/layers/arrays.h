@@ -1,10 +1,11 @@
-/* Helpers for the arrays of a pass. */
+/* Helpers for the arrays of a pass, and the matrix products of layers. */
 #ifndef KS_LAYERS_ARRAYS_H
 #define KS_LAYERS_ARRAYS_H
 
 #include <stddef.h>
 #include <string.h>
 
+#include "core/products.h"
 #include "core/real.h"
 
 /* An output array from its entry `at` on; NULL stays NULL. */
@@ -40,5 +41,8 @@ static inline void ks_copy_columns(struct KS(column_copy) copy)
         else
             memset(copy.to + i * copy.to_width, 0, bytes);
 }
+
+/* C += op(A) op(B), or with `sets` C = op(A) op(B). Sizes and strides fit an int. */
+void KS(multiply)(const struct ks_product *p, const real *a, const real *b, real *c);
 
 #endif

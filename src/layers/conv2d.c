@@ -23,8 +23,8 @@
  */
 #include <string.h>
 
+#include "layers/arrays.h"
 #include "layers/layer.h"
-#include "layers/product.h"
 
 enum { MAX_FILTERS = 1 << 12, MAX_SIDE = 1 << 12, MAX_COLUMNS = 1 << 20 };
 static const double ORTHOGONAL_GAIN = 1.4142135623730951; /* sqrt(2): He et al., ICCV 2015 */

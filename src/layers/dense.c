@@ -9,9 +9,8 @@
  */
 #include <string.h>
 
+#include "layers/arrays.h"
 #include "layers/kernel_norm.h"
-#include "layers/layer.h"
-#include "layers/product.h"
 
 struct settings {
     bool bias;

@@ -2,7 +2,6 @@
 #include "net/loss.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 

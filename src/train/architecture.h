@@ -9,7 +9,6 @@
 #include "agent/encoder.h"
 #include "agent/pixels.h"
 #include "core/error.h"
-#include "net/arch.h"
 #include "train/settings.h"
 
 /* Systems: everything that makes an agent besides its task, in one file NAME.system. It names the

@@ -1,4 +1,4 @@
-#include "train/conditions.h"
+#include "train/run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -170,24 +170,20 @@ void ks_conditions_free(struct ks_conditions *c)
     json_decref(c->changes);
 }
 
-void ks_conditions_complete(json_t *found)
-{
-    if (!json_object_get(found, PRODUCTS))
-        json_object_set_new(found, PRODUCTS, json_string(ks_products_names[KS_PRODUCTS_BLAS]));
-}
-
-ks_status ks_conditions_compare(const struct ks_conditions *c, const char *path,
-                                const json_t *found)
+ks_status ks_conditions_compare(const struct ks_conditions *c, const char *path, json_t *found,
+                                bool any)
 {
     const char *name;
     char text[1024];
     json_t *value;
 
+    if (!json_object_get(found, PRODUCTS))
+        json_object_set_new(found, PRODUCTS, json_string(ks_products_names[KS_PRODUCTS_BLAS]));
     json_object_foreach(c->now, name, value)
     {
         ks_status status;
 
-        if (strcmp(name, PROCESSOR) == 0)
+        if (any || strcmp(name, PROCESSOR) == 0)
             continue;
         status = compare_value(path, "--resume needs what the run was started with", name,
                                json_object_get(found, name), value);

@@ -3,14 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "io/file.h"
 
 const struct ks_quantity ks_progress_columns[] = {
     {"env_step", "environment steps so far"},

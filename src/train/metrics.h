@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "agent/agent.h"
 #include "agent/agent_metrics.h"

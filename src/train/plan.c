@@ -5,7 +5,6 @@
 #include "core/memory.h"
 #include "core/milestones.h"
 #include "io/file.h"
-#include "train/architecture.h"
 
 static ks_status plan_milestones(struct ks_plan *p)
 {

@@ -1,4 +1,4 @@
-#include "train/player.h"
+#include "train/learner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -90,14 +90,9 @@ ks_status ks_player_observe(struct ks_player *p)
     return observe(p, false);
 }
 
-const uint8_t *ks_player_frame(const struct ks_player *p)
+const uint8_t *ks_player_frame(const struct ks_player *p, bool before)
 {
-    return p->frames + (KS_FRAMES - 1) * KS_FRAME;
-}
-
-const uint8_t *ks_player_previous_frame(const struct ks_player *p)
-{
-    return p->frames + (KS_FRAMES - 2) * KS_FRAME;
+    return p->frames + (KS_FRAMES - 1 - before) * KS_FRAME;
 }
 
 void ks_player_set_action(struct ks_player *p)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "env/env.h"
 
 enum { BLOCK_BYTES = 1 << 24 };

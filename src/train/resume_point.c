@@ -15,7 +15,6 @@
 #include "core/progress.h"
 #include "io/file.h"
 #include "io/replay_log.h"
-#include "train/conditions.h"
 #include "train/state.h"
 
 enum {
@@ -231,9 +230,7 @@ static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
     KS_TRY(ks_fingerprint_compare(&r->plan, f->path, "--resume needs what the run was started with",
                                   found));
     KS_TRY(ks_state_check(r, f));
-    ks_conditions_complete(found);
-    if (!any)
-        KS_TRY(ks_conditions_compare(&r->conditions, f->path, found));
+    KS_TRY(ks_conditions_compare(&r->conditions, f->path, found, any));
     KS_TRY(take_point(p, r, f));
     KS_TRY(ks_conditions_continue(&r->conditions, found, any, r->learner.env_step));
     free(p->description);

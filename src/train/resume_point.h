@@ -6,10 +6,10 @@
  *   replay.000000, ...   the replay log (replay_log.h): each resume point appends the transitions
  *                        since the last one; segments that neither point needs are removed
  *
- * The description of a resume point (state.h) has the run's fingerprint (conditions.h), the
- * conditions and their changes (conditions.h). Its header says how much of the replay log and of
- * progress.csv belongs to the point, with their checksums; everything later - rows, transitions,
- * checkpoints - is discarded on a resume and computed again. */
+ * The description of a resume point (state.h) has the run's fingerprint, the conditions and
+ * their changes (run.h). Its header says how much of the replay log and of progress.csv belongs to
+ * the point, with their checksums; everything later - rows, transitions, checkpoints - is discarded
+ * on a resume and computed again. */
 #ifndef KS_TRAIN_RESUME_POINT_H
 #define KS_TRAIN_RESUME_POINT_H
 

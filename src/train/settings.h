@@ -52,7 +52,7 @@ double ks_settings_gamma(const struct ks_settings *settings, size_t steps);
 /* What the user asks of a training run: the options of kappascope-train. */
 
 /* Whether a run continues from its newest resume point: never; only under the conditions under
- * which it was computed so far (conditions.h); or also under changed ones. */
+ * which it was computed so far (run.h); or also under changed ones. */
 enum ks_resume { KS_RESUME_NOT, KS_RESUME_EXACT, KS_RESUME_ANY };
 
 struct ks_train_options {

@@ -5,12 +5,9 @@
 #include "train/state.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "io/file.h"
 
 enum { NAME = 40, MOST = 512 /* values of a run with 64 critics */ };
 struct section {

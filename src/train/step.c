@@ -90,7 +90,7 @@ static ks_status store(struct ks_learner *l, const struct env_result *m)
     KS_TRY(ks_player_observe(p));
     t.s = p->previous_s, t.a = p->a, t.next_s = p->s;
     if (p->frames)
-        t.frame = ks_player_previous_frame(p);
+        t.frame = ks_player_frame(p, true);
     KS_TRY(ks_replay_add(l->replay, &t));
     ks_priorities_add(l->priorities);
     ks_returns_add(&l->returns, l->plan->options->settings.reward_scaling, l->plan->gamma,
@@ -98,8 +98,8 @@ static ks_status store(struct ks_learner *l, const struct env_result *m)
     if (ended)
         ks_returns_end_episode(&l->returns, l->replay, l->plan->gamma, m->end == KS_ENV_TRUNCATED);
     if (ended && p->frames)
-        KS_TRY(ks_replay_add(
-            l->replay, &(struct ks_transition){.frame = ks_player_frame(p), .only_frame = true}));
+        KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){.frame = ks_player_frame(p, false),
+                                                                .only_frame = true}));
     l->agent_steps++;
     l->env_step +=
         m->action_repeat; /* also if the episode ended earlier: milestones are multiples */

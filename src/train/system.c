@@ -10,7 +10,6 @@
 #include "core/memory.h"
 #include "core/process.h"
 #include "io/file.h"
-#include "net/arch.h"
 
 const char KS_SYSTEM_ENDING[] = ".system";
 

@@ -1,6 +1,5 @@
 /* Frames: the same state has the same bytes, another one has others. tests/peer/dm_control.sh
  * compares them with dm_control's. */
-#include "env/render.h"
 #include "suites.h"
 
 enum { SIDE = 84, FRAME = 3 * SIDE * SIDE };

@@ -1,6 +1,5 @@
 /* Tasks in shared objects: what configs/tasks/point.c says is what an episode does; ends and
  * divergences; objects that are refused; training, resuming. They are compiled here. */
-#include "env/render.h"
 #include "example.h"
 #include "programs.h"
 #include "suites.h"

@@ -14,7 +14,6 @@
  * random actions alone seldom earn rewards. Where tasks have a goal, these states also say whether
  * they are an end and whether they are a solution. The deviation of a value is
  * |here - recorded| / max(1, |recorded|). */
-#include "env/render.h"
 #include "suites.h"
 
 enum { SIDE = 84, FRAME = 3 * SIDE * SIDE };

@@ -1,7 +1,7 @@
 /* Counts by two runs, the second one in the complement of the first one's Krylov space. */
 #include "lanczos/lanczos.h"
 #include "spectra.h"
-#include "statistics/complement.h"
+#include "statistics/share_bounds.h"
 #include "statistics/shares.h"
 #include "trials.h"
 

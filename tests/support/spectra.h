@@ -75,7 +75,7 @@ ks_status slq_run(const struct ks_operator *a, const struct slq *slq, struct ks_
 struct ks_spectrum *exact_spectrum(size_t n, const double *ritz, const double *weight);
 void compute_statistics(struct ks_spectrum *s, size_t n);
 
-/* By Lanczos. `draft`: only the statistics of the full run (operator_bounds.h), which is faster. */
+/* By Lanczos. `draft`: only the statistics of the full run (statistics.h), which is faster. */
 struct ks_spectrum *estimate_with(const struct ks_operator *a, size_t order, size_t probes,
                                   uint64_t seed, bool draft);
 struct ks_spectrum *estimate_spectrum(const struct ks_operator *a, size_t order, size_t probes);
