@@ -160,6 +160,20 @@ double KS(policy_values)(struct KS(agent) *a)
     return sum;
 }
 
+void KS(act_deterministic)(struct KS(agent) *a, const struct KS(net) *one,
+                           const struct KS(trained) *seen, const struct ks_noise *level,
+                           bool explores)
+{
+    struct KS(acting) *t = &a->acting;
+
+    KS(net_forward)(one, seen->w, NULL, t->s, seen->primal);
+    KS(net_forward)
+    (a->actor_one, a->actor.w, a->actor.state, KS(net_output)(one, seen->primal), t->primal);
+    KS(policy_perturb)
+    (&a->actor_arch->policy, KS(net_output)(a->actor_one, t->primal), level,
+     explores ? t->noise : NULL, t->action);
+}
+
 ks_status KS(step_deterministic)(struct KS(agent) *a, double loss, struct ks_update *u)
 {
     u->actor_loss = loss;

@@ -66,6 +66,11 @@ double KS(policy_values)(struct KS(agent) *a);
  * gradient goes to actor.g, and *entropy is the mean of -log pi. */
 double KS(actor_loss)(struct KS(agent) *a, double *entropy);
 
+/* `act` of a deterministic actor that sees the output of a network, whose pass on one row is `one`.
+ */
+void KS(act_deterministic)(struct KS(agent) *a, const struct KS(net) *one,
+                           const struct KS(trained) *seen, const struct ks_noise *level,
+                           bool explores);
 /* The step of a deterministic actor after its gradient, with its loss. KS_NUMBER. */
 ks_status KS(step_deterministic)(struct KS(agent) *a, double loss, struct ks_update *u);
 /* Whether the actor steps at update number `update`. */

@@ -311,16 +311,13 @@ void KS(agent_act)(struct KS(agent) *a, const float *observation, const double *
 
 void KS(agent_refresh)(struct KS(agent) *a, double value_scale)
 {
-    const size_t n = a->critic_arch->parameters;
-
     for (size_t e = 0; e < a->config.ensemble; e++)
-        memcpy(a->critic[e].target, a->critic[e].w, n * sizeof *a->critic[e].w);
-    if (a->actor.target)
-        memcpy(a->actor.target, a->actor.w, a->actor_arch->parameters * sizeof *a->actor.w);
-    if (a->encoder)
-        KS(encoder_copy_targets)(a->encoder);
-    if (a->pixels)
-        KS(pixels_copy_target)(a->pixels);
+        KS(trained_copy)(a->critic_arch, &a->critic[e]);
+    KS(trained_copy)(a->actor_arch, &a->actor);
+    for (size_t k = 0; a->encoder && k < KS_MODULES; k++)
+        KS(trained_copy)(a->encoder->arch[k], &a->encoder->module[k]);
+    for (size_t k = 0; a->pixels && k < KS_PIXELS_PARTS; k++)
+        KS(trained_copy)(a->pixels->arch[k], &a->pixels->part[k]);
     a->value_scale = value_scale;
 }
 

@@ -133,13 +133,6 @@ ks_status KS(encoder_init)(struct KS(agent) *a)
     return KS_OK;
 }
 
-void KS(encoder_copy_targets)(struct KS(encoder) *e)
-{
-    for (enum ks_module k = KS_STATE_MODULE; k < KS_MODEL_MODULE; k++)
-        memcpy(e->module[k].target, e->module[k].w,
-               e->arch[k]->parameters * sizeof *e->module[k].w);
-}
-
 /* The output of module k for a minibatch, with its own or its target parameters. */
 static const real *pass(struct KS(encoder) *e, enum ks_module k, bool target, const real *x)
 {

@@ -32,11 +32,11 @@ enum ks_module { KS_STATE_MODULE, KS_ACTION_MODULE, KS_PAIR_MODULE, KS_MODEL_MOD
 /* Minibatches of windows of `steps` transitions, [steps, batch, ...]; states has one more step.
  * Rows behind the end of an episode have kept 0, and any finite numbers. */
 struct ks_windows {
-    size_t steps;
-    const float *s, *a;         /* [steps + 1, batch, observations], [steps, batch, actions] */
-    const float *reward, *mask; /* [steps, batch]: raw; 0 after a true terminal state, else 1 */
-    const float *kept;          /* [steps, batch]: k above                                    */
-    bool terminates;            /* a terminal state has been seen                             */
+    size_t steps, batch;
+    float *s, *a;         /* [steps + 1, batch, observations], [steps, batch, actions] */
+    float *reward, *mask; /* [steps, batch]: raw; 0 after a true terminal state, else 1 */
+    float *kept;          /* [steps, batch]: k above                                    */
+    bool terminates;      /* a terminal state has been seen                             */
 };
 
 struct KS(encoder) {
@@ -70,8 +70,6 @@ void KS(encoder_free)(struct KS(encoder) *encoder);
 void KS(encoder_lay_out)(struct ks_arena *arena, const struct KS(agent) *agent);
 /* Sets parameters and moments to their start, targets to copies. */
 ks_status KS(encoder_init)(struct KS(agent) *agent);
-/* Copies the parameters to the targets. */
-void KS(encoder_copy_targets)(struct KS(encoder) *encoder);
 
 /* z [batch, Z] = state(s), and x [batch, X] = pair([z; action(actions)]). target: with the target
  * networks. The passes stay in the networks' primal blocks. */

@@ -20,16 +20,9 @@ static const double PENALTY = 1e-5;
 
 static void act(struct KS(agent) *a, bool explores)
 {
-    struct KS(acting) *t = &a->acting;
-    struct KS(trained) *state = &a->encoder->module[KS_STATE_MODULE];
-    const struct KS(net) *one = a->encoder->one;
+    const struct KS(encoder) *e = a->encoder;
 
-    KS(net_forward)(one, state->w, NULL, t->s, state->primal);
-    KS(net_forward)
-    (a->actor_one, a->actor.w, a->actor.state, KS(net_output)(one, state->primal), t->primal);
-    KS(policy_perturb)
-    (&a->actor_arch->policy, KS(net_output)(a->actor_one, t->primal), &EXPLORATION,
-     explores ? t->noise : NULL, t->action);
+    KS(act_deterministic)(a, e->one, &e->module[KS_STATE_MODULE], &EXPLORATION, explores);
 }
 
 static void gather(struct KS(agent) *a, const struct ks_batch *b)

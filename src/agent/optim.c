@@ -227,6 +227,12 @@ void KS(trained_backward)(const struct KS(net) *net, const struct KS(trained) *t
     KS(net_backward)(net, &pass);
 }
 
+void KS(trained_copy)(const struct KS(arch) *arch, const struct KS(trained) *t)
+{
+    if (t->target)
+        memcpy(t->target, t->w, arch->parameters * sizeof *t->w);
+}
+
 ks_status KS(trained_init)(const struct KS(arch) *arch, const struct ks_starts *starts,
                            struct ks_rng rng, struct KS(trained) *t)
 {
@@ -234,8 +240,7 @@ ks_status KS(trained_init)(const struct KS(arch) *arch, const struct ks_starts *
 
     KS_TRY(KS(init_network)(arch, starts, &rng, t->w, t->state));
     KS(project)(arch, t->w, t->columns);
-    if (t->target)
-        memcpy(t->target, t->w, size);
+    KS(trained_copy)(arch, t);
     memset(t->m, 0, size);
     memset(t->v, 0, size);
     return KS_OK;

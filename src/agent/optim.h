@@ -109,6 +109,8 @@ void KS(trained_lay_out)(struct ks_arena *arena, const struct KS(net) *train,
  * block: to x_bar unless it is NULL, and with `gradient` to t->g, which is overwritten. */
 void KS(trained_backward)(const struct KS(net) *net, const struct KS(trained) *t, const real *x,
                           real *x_bar, bool gradient);
+/* Sets the target, if there is one, to a copy of the parameters. */
+void KS(trained_copy)(const struct KS(arch) *arch, const struct KS(trained) *t);
 /* Sets parameters and running statistics to their start, projected, the target to a copy, moments
  * to zero. */
 ks_status KS(trained_init)(const struct KS(arch) *arch, const struct ks_starts *starts,

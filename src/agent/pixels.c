@@ -98,13 +98,6 @@ ks_status KS(pixels_init)(struct KS(agent) *a)
     return KS_OK;
 }
 
-void KS(pixels_copy_target)(struct KS(pixels) *p)
-{
-    const struct KS(trained) *trunk = &p->part[KS_TRUNK];
-
-    memcpy(trunk->target, trunk->w, p->arch[KS_TRUNK]->parameters * sizeof *trunk->w);
-}
-
 /* --- the critics' input --- */
 
 /* Copies h of the rows from `from` on, of the trunk's last pass, into the rows of a critics' input
@@ -182,16 +175,8 @@ static void sample(struct KS(agent) *a, const real *head, const real *noise)
 static void act(struct KS(agent) *a, bool explores)
 {
     const struct ks_noise level = {a->noise, INFINITY, LIMIT};
-    struct KS(acting) *t = &a->acting;
-    struct KS(trained) *image = &a->pixels->part[KS_IMAGE];
 
-    KS(net_forward)(a->pixels->one, image->w, NULL, t->s, image->primal);
-    KS(net_forward)
-    (a->actor_one, a->actor.w, a->actor.state, KS(net_output)(a->pixels->one, image->primal),
-     t->primal);
-    KS(policy_perturb)
-    (&a->actor_arch->policy, KS(net_output)(a->actor_one, t->primal), &level,
-     explores ? t->noise : NULL, t->action);
+    KS(act_deterministic)(a, a->pixels->one, &a->pixels->part[KS_IMAGE], &level, explores);
 }
 
 static void look_ahead(struct KS(agent) *a)

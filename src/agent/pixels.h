@@ -50,9 +50,6 @@ void KS(pixels_lay_out)(struct ks_arena *arena, const struct KS(agent) *agent);
  * is sqrt(2) whatever config->starts says, as in the published code. */
 ks_status KS(pixels_init)(struct KS(agent) *agent);
 
-/* Copies the trunk's parameters to its target. */
-void KS(pixels_copy_target)(struct KS(pixels) *pixels);
-
 /* The actor's loss -mean(Q) on the features in a->s, with the noise in a->policy; its gradient goes
  * to actor.g. For tests also. */
 double KS(pixels_actor_gradient)(struct KS(agent) *agent);

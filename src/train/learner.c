@@ -70,12 +70,11 @@ static ks_status new_replay(struct ks_learner *l)
                : ks_replay_new(capacity, ks_env_observations(l->player.env), actions, &l->replay);
 }
 
-static void lay_out_windows(struct ks_arena *arena, const struct ks_replay *r,
-                            struct ks_unrolled *w)
+static void lay_out_windows(struct ks_arena *arena, const struct ks_replay *r, struct ks_windows *w)
 {
-    const size_t rows = w->steps * w->n;
+    const size_t rows = w->steps * w->batch;
 
-    w->s = KS_TAKE(arena, (rows + w->n) * r->observations, float);
+    w->s = KS_TAKE(arena, (rows + w->batch) * r->observations, float);
     w->a = KS_TAKE(arena, rows * r->actions, float);
     w->reward = KS_TAKE(arena, rows, float);
     w->mask = KS_TAKE(arena, rows, float);
@@ -107,7 +106,7 @@ static void lay_out(struct ks_arena *arena, void *learner)
     }
     if (!l->agent->encoder)
         return;
-    l->windows.n = batch;
+    l->windows.batch = batch;
     l->windows.steps = s->agent.horizon;
     lay_out_windows(arena, l->replay, &l->windows);
 }
@@ -299,15 +298,14 @@ bool ks_learner_batch_ahead(struct ks_learner *l, struct ks_batch *batch)
 /* One step of the encoder on windows drawn by priorities. */
 static ks_status train_encoder(struct ks_learner *l, struct ks_rng *rng)
 {
-    const struct ks_unrolled *w = &l->windows;
-    const struct ks_windows windows = {
-        w->steps, w->s, w->a, w->reward, w->mask, w->kept, l->priorities->terminates};
+    struct ks_windows *w = &l->windows;
 
-    ks_priorities_draw(l->priorities, rng, w->n, l->other.slot);
-    for (size_t i = 0; i < w->n; i++)
+    w->terminates = l->priorities->terminates;
+    ks_priorities_draw(l->priorities, rng, w->batch, l->other.slot);
+    for (size_t i = 0; i < w->batch; i++)
         ks_replay_unroll(l->replay, l->other.slot[i], w, i);
-    ks_normalizer_apply(l->normalizer, (w->steps + 1) * w->n, w->s);
-    return KS(encoder_step)(l->agent, &windows);
+    ks_normalizer_apply(l->normalizer, (w->steps + 1) * w->batch, w->s);
+    return KS(encoder_step)(l->agent, w);
 }
 
 ks_status ks_learner_refresh(struct ks_learner *l)

@@ -65,7 +65,7 @@ struct ks_learner {
     double *noise;                /* [actions]   */
     struct ks_drawn drawn, other; /* [batch]: with priorities or frames, what was drawn for the last
                                    * update; for other purposes */
-    struct ks_unrolled windows;   /* a minibatch of the encoder */
+    struct ks_windows windows;    /* a minibatch of the encoder */
 };
 
 /* How the plan's agent is made. The texts are the plan's. */

@@ -155,7 +155,7 @@ size_t ks_replay_take(const struct ks_replay *r, const struct ks_window *window,
     return slot;
 }
 
-void ks_replay_unroll(const struct ks_replay *r, size_t slot, const struct ks_unrolled *w, size_t i)
+void ks_replay_unroll(const struct ks_replay *r, size_t slot, const struct ks_windows *w, size_t i)
 {
     const size_t obs = r->observations, newest = ks_replay_before_newest(r, 0);
     struct ks_transition t = ks_replay_get(r, slot);
@@ -163,10 +163,10 @@ void ks_replay_unroll(const struct ks_replay *r, size_t slot, const struct ks_un
 
     memcpy(w->s + i * obs, t.s, obs * sizeof *t.s);
     for (size_t k = 0; k < w->steps; k++) {
-        const size_t at = k * w->n + i;
+        const size_t at = k * w->batch + i;
 
         memcpy(w->a + at * r->actions, t.a, r->actions * sizeof *t.a);
-        memcpy(w->s + (at + w->n) * obs, t.next_s, obs * sizeof *t.s);
+        memcpy(w->s + (at + w->batch) * obs, t.next_s, obs * sizeof *t.s);
         w->reward[at] = t.reward;
         w->mask[at] = t.mask;
         w->kept[at] = !ended;

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/encoder.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/rng.h"
@@ -72,14 +73,6 @@ struct ks_rows {
     double *reward;               /* [n], raw          */
 };
 
-/* Windows of `steps` transitions each, for a model that is unrolled: n of them, [steps, n, ...]; of
- * the states there is one step more. The caller provides the arrays. `kept` is 1 up to the end of
- * the episode; behind it there are copies of the last transition, with kept 0. */
-struct ks_unrolled {
-    size_t n, steps;
-    float *s, *a, *reward, *mask, *kept;
-};
-
 /* capacity > 0. Fails with KS_MEMORY. The caller frees. */
 ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
                         struct ks_replay **replay);
@@ -108,9 +101,11 @@ void ks_replay_see(const struct ks_replay *replay, size_t slot, size_t x, size_t
  * slot of the window's last transition. */
 size_t ks_replay_take(const struct ks_replay *replay, const struct ks_window *window, size_t slot,
                       const struct ks_rows *rows, size_t i);
-/* Fills window i of `windows` with the transitions that start at a slot. */
-void ks_replay_unroll(const struct ks_replay *replay, size_t slot,
-                      const struct ks_unrolled *windows, size_t i);
+/* Fills window i of `windows`, for a model that is unrolled, with the transitions that start at a
+ * slot. `kept` is 1 up to the end of the episode; behind it there are copies of the last
+ * transition, with kept 0. */
+void ks_replay_unroll(const struct ks_replay *replay, size_t slot, const struct ks_windows *windows,
+                      size_t i);
 /* The mean of |reward| over all transitions; replay must not be empty. */
 double ks_replay_mean_reward(const struct ks_replay *replay);
 /* Draws what ks_replay_draw would draw after one more ks_replay_add. If a row would span that new

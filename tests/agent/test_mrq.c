@@ -68,7 +68,7 @@ static struct ks_windows draw_windows(struct windows *w)
         w->mask[i] = at != end;
         w->kept[i] = at <= end;
     }
-    return (struct ks_windows){STEPS, w->s, w->a, w->reward, w->mask, w->kept, true};
+    return (struct ks_windows){STEPS, BATCH, w->s, w->a, w->reward, w->mask, w->kept, true};
 }
 
 /* The gradients of all four modules, with each of the loss's terms. */

@@ -172,6 +172,7 @@ static ks_status refresh(struct record *r, size_t update)
     KS(agent_refresh)(r->agent, r->scale[update]);
     for (size_t k = update; k < update + PERIOD && k < r->updates; k++) {
         const struct ks_windows windows = {steps,
+                                           BATCH,
                                            r->states + k * (n + BATCH) * r->config.observations,
                                            r->actions + k * n * r->config.actions,
                                            r->rewards + k * n,

@@ -123,7 +123,7 @@ TEST(test_unrolled)
         size_t start, length; /* of the window: steps up to the end of the episode */
     } cases[] = {{0, 4}, {3, 3}, {6, 3}, {8, 1}, {17, 1}, {18, 2}, {19, 1}};
     float s[(STEPS + 1) * N], a[STEPS * N], reward[STEPS * N], mask[STEPS * N], kept[STEPS * N];
-    const struct ks_unrolled w = {N, STEPS, s, a, reward, mask, kept};
+    const struct ks_windows w = {STEPS, N, s, a, reward, mask, kept, false};
     struct ks_replay *replay;
 
     assert_ok(ks_replay_new(CAPACITY, 1, 1, &replay));
