@@ -246,6 +246,16 @@ ks_status ks_line_option_choice(struct ks_line *line, const char *name, const ch
     return ks_line_fail(line, "%s: expected %s, found '%s'", name, list, found);
 }
 
+ks_status ks_line_option_flag(struct ks_line *line, const char *name, bool *value)
+{
+    static const char *const no_yes[] = {"no", "yes", NULL};
+    size_t given = *value;
+
+    KS_TRY(ks_line_option_choice(line, name, no_yes, &given));
+    *value = given;
+    return KS_OK;
+}
+
 /* --- "Did you mean ...": the known name that a word was probably meant to be --- */
 
 enum { LONGEST = 24, SHORT = 6, MISSING = 1, SWAPPED = 1, ADDED = 2, REPLACED = 2 };

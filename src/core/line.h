@@ -46,6 +46,8 @@ ks_status ks_line_option_number(struct ks_line *line, const char *name, double l
  * option is absent, *value is unchanged. */
 ks_status ks_line_option_choice(struct ks_line *line, const char *name, const char *const *choices,
                                 size_t *value);
+/* Takes option `name`, "no" or "yes". If it is absent, *value is unchanged. */
+ks_status ks_line_option_flag(struct ks_line *line, const char *name, bool *value);
 /* Whether option `name` is present. */
 bool ks_line_has_option(const struct ks_line *line, const char *name);
 /* Fails if an argument or option has not been taken; the message names the options that could have

@@ -41,32 +41,28 @@ struct settings {
                       */
 };
 
-static const char *const no_yes[] = {"no", "yes", NULL};
-
 ks_status KS(batchnorm_settings)(struct ks_line *line, void *settings)
 {
     struct settings *s = settings;
     double eps = 1e-3, momentum = 0.99;
-    size_t unbiased = false;
 
     static_assert(sizeof *s <= KS_BATCHNORM_SETTINGS, "room for the settings");
     KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
     KS_TRY(ks_line_option_number(line, "momentum", 0, 1, &momentum));
-    KS_TRY(ks_line_option_choice(line, "unbiased", no_yes, &unbiased));
+    KS_TRY(ks_line_option_flag(line, "unbiased", &s->unbiased));
     s->eps = (real)eps;
     s->momentum = (real)momentum;
     s->rest = (real)(1 - momentum);
     s->affine = true;
-    s->unbiased = unbiased;
     return KS_OK;
 }
 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
-    size_t affine = true;
+    bool affine = true;
     struct settings *s;
 
-    KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
+    KS_TRY(ks_line_option_flag(line, "affine", &affine));
     KS_TRY(ks_alloc(1, sizeof *s + (affine ? 0 : 3 * l->in * sizeof(real)), &l->settings));
     s = l->settings;
     KS_TRY(KS(batchnorm_settings)(line, s));

@@ -36,8 +36,6 @@ struct settings {
     size_t patch, places;         /* rows and columns of P(x)          */
 };
 
-static const char *const no_yes[] = {"no", "yes", NULL};
-
 /* Takes an option that is an integer. */
 static ks_status option_size(struct ks_line *line, const char *name, size_t low, size_t *value)
 {
@@ -90,12 +88,12 @@ static ks_status read_filters(struct KS(layer) *l, struct ks_line *line, struct 
 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
-    size_t bias = true, filters;
+    size_t filters;
     struct settings *s = l->settings;
 
     KS_TRY(ks_line_argument_size(line, "filters", 1, MAX_FILTERS, &filters));
-    KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
-    s->bias = bias;
+    s->bias = true;
+    KS_TRY(ks_line_option_flag(line, "bias", &s->bias));
     s->out.channels = filters;
     KS_TRY(read_image(l, line, &s->in));
     KS_TRY(read_filters(l, line, s));
@@ -238,34 +236,17 @@ static void add_outer(const struct settings *s, enum ks_products products, const
      patches, y, w);
 }
 
-static struct ks_product shape_of_patches(const struct settings *s, enum ks_products products)
+/* patches = W y, or if it does not `set` them, patches += W y */
+static struct ks_product of_patches(const struct settings *s, enum ks_products products, bool sets)
 {
     return (struct ks_product){.products = products,
+                               .sets = sets,
                                .m = s->patch,
                                .n = s->places,
                                .k = s->out.channels,
                                .a_stride = s->out.channels,
                                .b_stride = s->places,
                                .c_stride = s->places};
-}
-
-/* patches = W y */
-static void set_patches(const struct settings *s, enum ks_products products, const real *w,
-                        const real *y, real *patches)
-{
-    struct ks_product shape = shape_of_patches(s, products);
-
-    shape.sets = true;
-    KS(multiply)(&shape, w, y, patches);
-}
-
-/* patches += W y */
-static void add_patches(const struct settings *s, enum ks_products products, const real *w,
-                        const real *y, real *patches)
-{
-    struct ks_product shape = shape_of_patches(s, products);
-
-    KS(multiply)(&shape, w, y, patches);
 }
 
 /* y = b 1', zero without a bias; w: the parameters or their tangents */
@@ -302,6 +283,7 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
+    const struct ks_product set = of_patches(s, p->products, true);
 
     for (size_t i = 0; i < p->rows; i++) {
         const real *y_bar = p->y_bar + i * l->out;
@@ -312,7 +294,7 @@ static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
             add_bias_bar(s, y_bar, p->w_bar);
         }
         if (p->x_bar) {
-            set_patches(s, p->products, p->w, y_bar, p->cache);
+            KS(multiply)(&set, p->w, y_bar, p->cache);
             scatter(s, p->cache, p->x_bar + i * l->in);
         }
     }
@@ -352,15 +334,17 @@ static void tangent_of_parameters(const struct KS(layer) *l, const struct KS(pas
 static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
+    const struct ks_product set = of_patches(s, p->products, true),
+                            add = of_patches(s, p->products, false);
 
     for (size_t i = 0; i < p->rows; i++) {
         if (p->w_bar_dot)
             tangent_of_parameters(l, p, i);
         if (!p->x_bar_dot)
             continue;
-        set_patches(s, p->products, p->w, p->y_bar_dot + i * l->out, p->cache_dot);
+        KS(multiply)(&set, p->w, p->y_bar_dot + i * l->out, p->cache_dot);
         if (!p->gauss_newton)
-            add_patches(s, p->products, p->w_dot, p->y_bar + i * l->out, p->cache_dot);
+            KS(multiply)(&add, p->w_dot, p->y_bar + i * l->out, p->cache_dot);
         scatter(s, p->cache_dot, p->x_bar_dot + i * l->in);
     }
 }

@@ -19,7 +19,6 @@ struct settings {
     const struct KS(kernel_norm) *norm; /* NULL: W is the start of the parameters */
 };
 
-static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const projections[] = {"none", "unit", "unit-kernel", NULL};
 enum { PROJECT_NONE, PROJECT_UNIT, PROJECT_UNIT_KERNEL };
 static const char *const norms[] = {"none", "weight", "spectral", NULL};
@@ -49,15 +48,15 @@ static ks_status configure_norm(struct KS(layer) *l, struct ks_line *line, size_
 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
-    size_t bias = true, project = PROJECT_NONE, kernel_rows;
+    size_t project = PROJECT_NONE, kernel_rows;
     double groups = 1;
     struct settings *s = l->settings;
 
     KS_TRY(ks_line_argument_size(line, "width", 1, MAX_WIDTH, &l->out));
-    KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
+    s->bias = true;
+    KS_TRY(ks_line_option_flag(line, "bias", &s->bias));
     KS_TRY(ks_line_option_choice(line, "project", projections, &project));
     KS_TRY(ks_line_option_number(line, "groups", 1, MAX_WIDTH, &groups));
-    s->bias = bias;
     s->groups = (size_t)groups;
     if ((double)s->groups != groups || l->in % s->groups != 0 || l->out % s->groups != 0)
         return ks_line_fail(line, "groups: expected a divisor of %zu and %zu, found %g", l->in,

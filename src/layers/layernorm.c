@@ -35,8 +35,6 @@ struct settings {
     real constant[]; /* [2 in], ones and then zeros, in place of parameters that the layer lacks */
 };
 
-static const char *const no_yes[] = {"no", "yes", NULL};
-
 static ks_status read_groups(struct KS(layer) *l, struct ks_line *line)
 {
     double groups = 0;
@@ -53,15 +51,15 @@ static ks_status read_groups(struct KS(layer) *l, struct ks_line *line)
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-6;
-    size_t affine = true, bias = true;
+    bool affine = true, bias = true;
     struct settings *s;
 
     l->groups = 1;
     if (l->kind == &KS(groupnorm))
         KS_TRY(read_groups(l, line));
     KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
-    KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
-    KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
+    KS_TRY(ks_line_option_flag(line, "affine", &affine));
+    KS_TRY(ks_line_option_flag(line, "bias", &bias));
     if (!affine && bias && ks_line_has_option(line, "bias"))
         return ks_line_fail(line, "%s: bias=yes contradicts affine=no", l->kind->name);
     KS_TRY(ks_alloc(1, sizeof *s + 2 * l->in * sizeof(real), &l->settings));

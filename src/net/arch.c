@@ -102,8 +102,8 @@ static ks_status find_kind(const struct parser *p, struct KS(layer) *l)
  * has. The weight projection leaves frozen columns as they are. */
 static ks_status count_numbers(struct parser *p, struct KS(layer) *l)
 {
-    static const char *const no_yes[] = {"no", "yes", NULL};
-    size_t trainable = true, numbers = 0;
+    bool trainable = true;
+    size_t numbers = 0;
 
     for (size_t i = 0; i < l->n_params; i++)
         numbers += KS(array_size)(&l->param[i]);
@@ -111,7 +111,7 @@ static ks_status count_numbers(struct parser *p, struct KS(layer) *l)
         l->states += KS(array_size)(&l->state[i]);
     if (numbers == 0 && ks_line_has_option(&p->line, "trainable"))
         return ks_line_fail(&p->line, "trainable: this '%s' has no parameters", l->kind->name);
-    KS_TRY(ks_line_option_choice(&p->line, "trainable", no_yes, &trainable));
+    KS_TRY(ks_line_option_flag(&p->line, "trainable", &trainable));
     l->parameters = trainable ? numbers : 0;
     l->frozen = trainable ? 0 : numbers;
     l->sphere_rows = trainable ? l->sphere_rows : 0;
