@@ -63,11 +63,10 @@ static ks_status new_replay(struct ks_learner *l)
 {
     const size_t asked = l->plan->options->settings.replay,
                  most = ks_learner_rows(l, l->plan->agent_steps);
-    const size_t capacity = asked < most ? asked : most, actions = ks_env_actions(l->player.env);
+    const struct ks_env *env = l->player.env;
 
-    return has_frames(l)
-               ? ks_replay_new_frames(capacity, actions, &l->replay)
-               : ks_replay_new(capacity, ks_env_observations(l->player.env), actions, &l->replay);
+    return ks_replay_new(asked < most ? asked : most, has_frames(l) ? 0 : ks_env_observations(env),
+                         ks_env_actions(env), &l->replay);
 }
 
 static void lay_out_windows(struct ks_arena *arena, const struct ks_replay *r, struct ks_windows *w)

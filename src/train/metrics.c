@@ -208,15 +208,11 @@ static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update
     KS_OWNED char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    bool failed;
 
-    if (!out)
-        return ks_fail(KS_MEMORY, "%s: out of memory", m->path);
-    print_row(m, env_step, update, out);
-    failed = ferror(out) != 0;
-    failed = fclose(out) != 0 || failed;
-    status = failed ? ks_fail(KS_MEMORY, "%s: out of memory", m->path)
-                    : ks_file_put(m->descriptor, m->path, text, size);
+    if (out)
+        print_row(m, env_step, update, out);
+    KS_TRY(ks_stream_close(out));
+    status = ks_file_put(m->descriptor, m->path, text, size);
     if (status == KS_OK)
         m->size += size;
     else

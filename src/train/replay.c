@@ -9,41 +9,27 @@
 
 enum { BLOCK_BYTES = 1 << 24 };
 
-/* seen: floats of a row that s and next_s take, or a frame. */
-static ks_status new_replay(size_t capacity, size_t seen, size_t actions, struct ks_replay **replay)
+ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
+                        struct ks_replay **replay)
 {
-    size_t width = seen + actions + 3;
-    size_t rows = BLOCK_BYTES / (width * sizeof(float)) + 1;
+    _Static_assert(KS_FRAME % sizeof(float) == 0, "a frame must fill whole floats");
+    const bool frames = observations == 0;
+    const size_t width = (frames ? KS_FRAME / sizeof(float) : 2 * observations) + actions + 3;
+    const size_t rows = BLOCK_BYTES / (width * sizeof(float)) + 1;
     KS_OWNED_BY(ks_replay_free) struct ks_replay *r = NULL;
 
     assert(capacity > 0);
     *replay = NULL;
     KS_TRY(ks_alloc(1, sizeof *r, &r));
     r->capacity = capacity;
+    r->observations = frames ? KS_FRAMES * KS_FRAME : observations;
     r->actions = actions;
+    r->frames = frames;
     r->width = width;
     r->block_rows = rows < capacity ? rows : capacity;
     r->n_blocks = (capacity + r->block_rows - 1) / r->block_rows;
     KS_TRY(ks_alloc(r->n_blocks, sizeof *r->block, &r->block));
     *replay = r, r = NULL;
-    return KS_OK;
-}
-
-ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
-                        struct ks_replay **replay)
-{
-    KS_TRY(new_replay(capacity, 2 * observations, actions, replay));
-    (*replay)->observations = observations;
-    return KS_OK;
-}
-
-ks_status ks_replay_new_frames(size_t capacity, size_t actions, struct ks_replay **replay)
-{
-    _Static_assert(KS_FRAME % sizeof(float) == 0, "a frame must fill whole floats");
-
-    KS_TRY(new_replay(capacity, KS_FRAME / sizeof(float), actions, replay));
-    (*replay)->observations = KS_FRAMES * KS_FRAME;
-    (*replay)->frames = true;
     return KS_OK;
 }
 

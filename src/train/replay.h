@@ -73,14 +73,11 @@ struct ks_rows {
     double *reward;               /* [n], raw          */
 };
 
-/* capacity > 0. Fails with KS_MEMORY. The caller frees. */
+/* capacity > 0; no observations: of a task from pixels. Fails with KS_MEMORY. The caller frees. */
 ks_status ks_replay_new(size_t capacity, size_t observations, size_t actions,
                         struct ks_replay **replay);
 void ks_replay_free(struct ks_replay *replay);
 KS_OWNER(ks_replay_free, struct ks_replay *)
-
-/* The same of a task from pixels. */
-ks_status ks_replay_new_frames(size_t capacity, size_t actions, struct ks_replay **replay);
 
 /* Adds a transition, with frames one of an episode's last frame, too (`only_frame`); overwrites the
  * oldest one if replay is full. Fails with KS_MEMORY. */

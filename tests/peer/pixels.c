@@ -38,7 +38,7 @@ static ks_status allocate(struct record *r)
     const size_t rows = r->updates * BATCH, seen = r->config.observations, n = r->config.actions;
 
     r->rows.n = BATCH;
-    KS_TRY(ks_replay_new_frames(CAPACITY, n, &r->replay));
+    KS_TRY(ks_replay_new(CAPACITY, 0, n, &r->replay));
     KS_TRY(ks_alloc(BATCH, sizeof *r->drawn.slot, &r->drawn.slot));
     KS_TRY(ks_alloc(BATCH, sizeof *r->drawn.shift, &r->drawn.shift));
     KS_TRY(ks_alloc(BATCH * seen, sizeof(float), &r->rows.s));

@@ -25,7 +25,7 @@ static struct ks_replay *new_replay(void)
 {
     struct ks_replay *r;
 
-    assert_ok(ks_replay_new_frames(CAPACITY, ACTIONS, &r));
+    assert_ok(ks_replay_new(CAPACITY, 0, ACTIONS, &r));
     return hold_object(r, free_replay);
 }
 
