@@ -204,14 +204,9 @@ ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max
                     double abs_max_upper, struct ks_energy *energy)
 {
     /* With one probe and no null space, the means are the probe's own bounds for every n. */
-    const struct ks_share_probe alone = {.steps = probe->steps,
-                                         .alpha = probe->alpha,
-                                         .beta = probe->beta,
-                                         .ended = probe->ended,
-                                         .start_norm2 = 1};
     const struct ks_shares_input in = {.n = 1,
                                        .probes = 1,
-                                       .probe = &alone,
+                                       .probe = probe,
                                        .h = h,
                                        .abs_max_lower = abs_max_lower,
                                        .abs_max_upper = abs_max_upper};
@@ -338,26 +333,37 @@ static struct ks_shares find_nothing(const struct ks_bounds *k)
     return shares;
 }
 
-/* Fills the input of shares.h, which points into `s`; the caller frees in->probe. */
+/* The row of a probe in the spectrum, of which `steps` are taken. */
+static struct ks_share_probe share_probe(const struct ks_spectrum *s, const struct ks_bounds *k,
+                                         size_t row, size_t steps, bool ended)
+{
+    return (struct ks_share_probe){.steps = steps,
+                                   .alpha = s->alpha + row * s->order,
+                                   .beta = s->beta + row * s->order,
+                                   .ended = ended,
+                                   .start_norm2 = s->start_norm2 ? s->start_norm2[row] : 1,
+                                   .null_weight = k->null_known ? k->certificates->null_weight[row]
+                                                                : 0};
+}
+
+/* Fills the input, which points into `s` and to *probes, which the caller frees. */
 static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds *k,
-                             const struct ks_probe *probe, struct ks_shares_input *in)
+                             const struct ks_probe *probe, struct ks_share_probe **probes,
+                             struct ks_shares_input *in)
 {
     const struct ks_certificates *c = k->certificates;
     const size_t row = k->probes; /* of the complement */
-    struct ks_share_probe *list = NULL;
+    struct ks_share_probe *list;
+    size_t steps;
 
     /* `ended` only if the Krylov space is all of R^n. If it ended earlier, its last beta is at the
      * level of rounding: the weights are exact for a slightly different operator, which depends on
      * the start vector, and eigenvectors outside the space remain possible. The Gauss-Radau rule
      * accounts for them. */
-    KS_TRY(ks_alloc(k->probes + 1, sizeof *list, &list));
+    KS_TRY(ks_alloc(k->probes + 1, sizeof *list, probes));
+    list = *probes;
     for (size_t i = 0; i < k->probes; i++)
-        list[i] = (struct ks_share_probe){.steps = probe[i].steps,
-                                          .alpha = s->alpha + i * s->order,
-                                          .beta = s->beta + i * s->order,
-                                          .ended = probe[i].steps == k->n,
-                                          .start_norm2 = s->start_norm2 ? s->start_norm2[i] : 1,
-                                          .null_weight = k->null_known ? c->null_weight[i] : 0};
+        list[i] = share_probe(s, k, i, probe[i].steps, probe[i].steps == k->n);
     *in = (struct ks_shares_input){.n = k->n,
                                    .n_null = k->null_known ? k->null : 0,
                                    .least_nullity = k->least_nullity,
@@ -370,12 +376,8 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
                                    .count_above = k->count_above};
     if (!s->complement || probe[0].steps != ks_spectrum_steps(s, 0)) /* that of all steps */
         return KS_OK;
-    list[row] = (struct ks_share_probe){.steps = ks_spectrum_steps(s, row),
-                                        .alpha = s->alpha + row * s->order,
-                                        .beta = s->beta + row * s->order,
-                                        .ended = probe[0].steps + ks_spectrum_steps(s, row) == k->n,
-                                        .start_norm2 = s->start_norm2 ? s->start_norm2[row] : 1,
-                                        .null_weight = k->null_known ? c->null_weight[row] : 0};
+    steps = ks_spectrum_steps(s, row);
+    list[row] = share_probe(s, k, row, steps, probe[0].steps + steps == k->n);
     in->complement = &list[row];
     in->n_null_beside = k->null_known ? in->n_null - c->null_touched : 0;
     in->null_last = k->null_known ? c->null_last : 0;
@@ -385,13 +387,11 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
 static ks_status find_shares(const struct ks_spectrum *s, const struct ks_bounds *k,
                              const struct ks_probe *probe, struct ks_shares *shares)
 {
+    KS_OWNED struct ks_share_probe *list = NULL;
     struct ks_shares_input in;
-    ks_status status;
 
-    KS_TRY(share_input(s, k, probe, &in));
-    status = ks_shares(&in, shares);
-    free((void *)(uintptr_t)in.probe);
-    return status;
+    KS_TRY(share_input(s, k, probe, &list, &in));
+    return ks_shares(&in, shares);
 }
 
 /* From all eigenvalues: rounding may have moved each by h. */
@@ -410,9 +410,9 @@ enum { BAND_DECADES = 6, BAND_PER_DECADE = 16 };
 ks_status ks_band_add(struct ks_spectrum *s, const struct ks_bounds *k,
                       const struct ks_probe *probe)
 {
+    KS_OWNED struct ks_share_probe *list = NULL;
     size_t side = BAND_DECADES * BAND_PER_DECADE + 1;
     struct ks_shares_input in;
-    ks_status status;
 
     free(s->band_at), free(s->band_lower), free(s->band_upper); /* of an earlier call */
     s->band_at = s->band_lower = s->band_upper = NULL;
@@ -433,10 +433,8 @@ ks_status ks_band_add(struct ks_spectrum *s, const struct ks_bounds *k,
         exact_band(s, k, probe);
         return KS_OK;
     }
-    KS_TRY(share_input(s, k, probe, &in));
-    status = ks_shares_band(&in, s->n_band, s->band_at, s->band_lower, s->band_upper);
-    free((void *)(uintptr_t)in.probe);
-    return status;
+    KS_TRY(share_input(s, k, probe, &list, &in));
+    return ks_shares_band(&in, s->n_band, s->band_at, s->band_lower, s->band_upper);
 }
 
 ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_bounds *bounds,
@@ -478,7 +476,8 @@ ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_bound
     probe = (struct ks_share_probe){.steps = (size_t)s->steps[last],
                                     .alpha = s->alpha + row,
                                     .beta = s->beta + row,
-                                    .ended = (size_t)s->steps[last] == bounds->n};
+                                    .ended = (size_t)s->steps[last] == bounds->n,
+                                    .start_norm2 = 1};
     KS_TRY(ks_energy(&probe, bounds->h, bounds->abs_max, bounds->outer, &energy));
     if (bounds->unresolved) {
         energy.kappa_90 = energy.kappa_50 = (struct ks_interval){1, INFINITY};

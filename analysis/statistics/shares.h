@@ -69,7 +69,7 @@ struct ks_energy {
     double top_share;
 };
 
-/* start_norm2 and null_weight of `probe` are not used. h and abs_max_* as in ks_shares_input. Fails
+/* start_norm2 of `probe` is 1, its null_weight 0. h and abs_max_* as in ks_shares_input. Fails
  * as ks_shares does. */
 ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max_lower,
                     double abs_max_upper, struct ks_energy *energy);

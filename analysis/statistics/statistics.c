@@ -32,25 +32,18 @@ static double standard_error(size_t n, const double *value)
     return sqrt(sum / ((double)n * ((double)n - 1)));
 }
 
-/* The index of the largest (sign 1) or smallest (sign -1) value. */
-static size_t index_of_extreme(size_t n, const double *value, int sign)
+/* The value whose key is the largest (sign 1) or smallest (sign -1): the value itself, or with
+ * `probe` an end of its spectrum. */
+static double extreme(size_t n, const double *value, const struct ks_probe *probe, int sign)
 {
-    size_t best = 0;
+    double best = NAN, largest = -INFINITY;
 
-    for (size_t i = 1; i < n; i++)
-        if (sign * value[i] > sign * value[best])
-            best = i;
-    return best;
-}
+    for (size_t i = 0; i < n; i++) {
+        const double key = sign * (probe ? ks_probe_end(&probe[i], sign) : value[i]);
 
-/* The index of the probe whose lambda_max (sign 1) is largest or lambda_min (sign -1) smallest. */
-static size_t index_of_end(size_t n, const struct ks_probe *probe, int sign)
-{
-    size_t best = 0;
-
-    for (size_t i = 1; i < n; i++)
-        if (sign * ks_probe_end(&probe[i], sign) > sign * ks_probe_end(&probe[best], sign))
-            best = i;
+        if (i == 0 || key > largest)
+            best = value[i], largest = key;
+    }
     return best;
 }
 
@@ -64,11 +57,11 @@ static double combine(const struct ks_statistic *f, size_t n, const struct ks_pr
     case KS_OVER_MEDIAN:
         return ks_median(n, value);
     case KS_OVER_LARGEST:
-        return value[index_of_extreme(n, value, 1)];
+        return extreme(n, value, NULL, 1);
     case KS_OVER_SMALLEST:
-        return value[index_of_extreme(n, value, -1)];
+        return extreme(n, value, NULL, -1);
     case KS_OVER_OF_END:
-        return value[index_of_end(n, probe, f->end)];
+        return extreme(n, value, probe, f->end);
     case KS_OVER_SHARED:
         return value[0];
     }
