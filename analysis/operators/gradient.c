@@ -70,15 +70,9 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
 
 /* --- the gradients of minibatches --- */
 
-/* One thread's arrays. */
-struct worker {
-    double *block, *folded, *all; /* [ks_primal_size], [P folded], [E P] */
-};
-
 struct gradients {
-    const struct ks_primal *primal;
-    size_t held, workers;
-    struct worker *worker; /* [workers]                                            */
+    struct ks_primal_workers workers; /* with the gradients [E P]                     */
+    size_t held;
     double *held_ones;     /* [held, n]                                            */
     double *others;        /* [workers, n]; none if all gradients are held         */
     struct ks_arena arena; /* the arrays. Owned                                    */
@@ -87,23 +81,17 @@ struct gradients {
 static void lay_out(struct ks_arena *arena, void *object)
 {
     struct gradients *g = object;
-    const struct ks_problem *q = g->primal->problem;
+    const struct ks_problem *q = g->workers.primal->problem;
+    const size_t n = q->selection->n;
 
-    g->worker = KS_TAKE(arena, g->workers, struct worker);
-    for (size_t k = 0; k < g->workers; k++) {
-        struct worker *w = KS_TAKEN(g->worker, k, struct worker);
-
-        w->block = KS_TAKE(arena, ks_primal_size(g->primal), double);
-        w->folded = KS_TAKE(arena, g->primal->fold->arch->parameters, double);
-        w->all = KS_TAKE(arena, q->selection->of, double);
-    }
-    g->held_ones = KS_TAKE(arena, g->held * q->selection->n, double);
-    g->others = KS_TAKE(arena, g->held < q->minibatches ? g->workers * q->selection->n : 0, double);
+    ks_primal_lay_out_workers(arena, &g->workers);
+    g->held_ones = KS_TAKE(arena, g->held * n, double);
+    g->others = KS_TAKE(arena, g->held < q->minibatches ? g->workers.n * n : 0, double);
 }
 
 /* out [n] = the gradient of minibatch i. */
-static void find_gradient(const struct ks_primal *primal, size_t i, const struct worker *w,
-                          double *out)
+static void find_gradient(const struct ks_primal *primal, size_t i,
+                          const struct ks_primal_worker *w, double *out)
 {
     const struct ks_problem *q = primal->problem;
     const struct ks_networks *critics = &q->checkpoint->critic;
@@ -119,29 +107,30 @@ static void find_gradient(const struct ks_primal *primal, size_t i, const struct
                               w->block, w->folded);
         ks_fold_adjoint(primal->fold, &(struct ks_fold_adjoint){.w = critics->w + e * n,
                                                                 .bar_dot = w->folded,
-                                                                .out = w->all + e * n});
+                                                                .out = w->gradient + e * n});
     }
     for (size_t k = first * n; k < end * n; k++) /* other critics' are 0 */
-        w->all[k] = q->scale * (all * primal->unit * w->all[k] + decay * critics->w[k]);
-    ks_gradient_coordinates(q, w->all, out);
+        w->gradient[k] = q->scale * (all * primal->unit * w->gradient[k] + decay * critics->w[k]);
+    ks_gradient_coordinates(q, w->gradient, out);
 }
 
 /* out [end - begin, n] = the gradients of the minibatches [begin, end). */
 static void find_gradients(const struct gradients *g, size_t begin, size_t end, double *out)
 {
-    const size_t n = g->primal->problem->selection->n;
+    const struct ks_primal_workers *w = &g->workers;
+    const size_t n = w->primal->problem->selection->n;
 
-#pragma omp parallel for num_threads((int)g->workers) schedule(static, 1)
-    for (size_t k = 0; k < g->workers; k++)
-        for (size_t i = begin + k; i < end; i += g->workers)
-            find_gradient(g->primal, i, &g->worker[k], out + (i - begin) * n);
+#pragma omp parallel for num_threads((int)w->n) schedule(static, 1)
+    for (size_t k = 0; k < w->n; k++)
+        for (size_t i = begin + k; i < end; i += w->n)
+            find_gradient(w->primal, i, &w->worker[k], out + (i - begin) * n);
 }
 
 /* The part of gram [all, all] that is on the diagonal or above it. */
 static void multiply(const struct gradients *g, double *gram)
 {
-    const struct ks_problem *q = g->primal->problem;
-    const size_t all = q->minibatches;
+    const struct ks_problem *q = g->workers.primal->problem;
+    const size_t all = q->minibatches, workers = g->workers.n;
     const int n = (int)q->selection->n;
 
     for (size_t begin = 0; begin < all; begin += g->held) {
@@ -151,8 +140,8 @@ static void multiply(const struct gradients *g, double *gram)
         find_gradients(g, begin, end, g->held_ones);
         cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, rows, n, 1, g->held_ones, n, 0,
                     gram + begin * all + begin, (int)all);
-        for (size_t next = end; next < all; next += g->workers) {
-            const size_t last = next + g->workers < all ? next + g->workers : all;
+        for (size_t next = end; next < all; next += workers) {
+            const size_t last = next + workers < all ? next + workers : all;
 
             find_gradients(g, next, last, g->others);
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, (int)(last - next), n, 1,
@@ -165,10 +154,12 @@ ks_status ks_gradient_gram(const struct ks_problem *problem, size_t held, double
 {
     const size_t all = problem->minibatches, before = ks_alloc_total();
     KS_OWNED_BY(ks_primal_free) struct ks_primal *primal = NULL;
-    struct gradients g = {.held = held < all ? held : all, .workers = ks_primal_workers(problem)};
+    struct gradients g = {
+        .held = held < all ? held : all,
+        .workers = {.n = ks_primal_threads(problem), .parameters = problem->selection->of}};
 
     KS_TRY(ks_primal_new(problem, false, &primal));
-    g.primal = primal;
+    g.workers.primal = primal;
     KS_TRY(ks_arena_make(&g.arena, lay_out, &g));
     if (!ks_counting())
         multiply(&g, gram);

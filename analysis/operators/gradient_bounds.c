@@ -24,11 +24,6 @@ bool ks_gradient_bounds_exist(const struct ks_problem *problem)
 
 /* --- the gradient in the outputs of every row, g of every minibatch --- */
 
-/* One thread's arrays. */
-struct worker {
-    double *block, *folded, *gradient; /* [ks_primal_size], [P folded], [P] */
-};
-
 /* A critic on a minibatch, and their place among the results. */
 struct pair {
     size_t critic, n, at;
@@ -36,7 +31,7 @@ struct pair {
 
 /* |g|, |g_h| and the cosine of theta_h and g_h, where the gradient of the computed loss is `size`
  * times g. */
-static void measure_gradient(const struct ks_primal *primal, const struct worker *w,
+static void measure_gradient(const struct ks_primal *primal, const struct ks_primal_worker *w,
                              struct pair pair, double size, struct ks_gradient_bounds *b)
 {
     const struct ks_problem *problem = primal->problem;
@@ -54,8 +49,8 @@ static void measure_gradient(const struct ks_primal *primal, const struct worker
                              : 0;
 }
 
-static void measure_pair(const struct ks_primal *primal, const struct worker *w, struct pair pair,
-                         struct ks_gradient_bounds *b)
+static void measure_pair(const struct ks_primal *primal, const struct ks_primal_worker *w,
+                         struct pair pair, struct ks_gradient_bounds *b)
 {
     const struct ks_checkpoint *c = primal->problem->checkpoint;
     size_t outputs = c->critic.arch->out;
@@ -82,39 +77,18 @@ static void measure_pair(const struct ks_primal *primal, const struct worker *w,
         measure_gradient(primal, w, pair, row_weight * weights, b);
 }
 
-/* The threads' arrays. */
-struct workers {
-    const struct ks_primal *primal;
-    size_t n;
-    struct worker *worker; /* [n] */
-};
-
-static void lay_out_workers(struct ks_arena *arena, void *object)
-{
-    struct workers *all = object;
-    const struct ks_primal *primal = all->primal;
-
-    all->worker = KS_TAKE(arena, all->n, struct worker);
-    for (size_t k = 0; k < all->n; k++) {
-        struct worker *w = KS_TAKEN(all->worker, k, struct worker);
-
-        w->block = KS_TAKE(arena, ks_primal_size(primal), double);
-        w->folded = KS_TAKE(arena, primal->fold->arch->parameters, double);
-        w->gradient = KS_TAKE(arena, primal->problem->checkpoint->critic.arch->parameters, double);
-    }
-}
-
 static ks_status measure_pairs(const struct ks_problem *problem, struct ks_gradient_bounds *bounds)
 {
     KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     size_t all = problem->minibatches;
     size_t first = ks_primal_first_critic(problem), critics = ks_primal_critics(problem);
     KS_OWNED_BY(ks_primal_free) struct ks_primal *primal = NULL;
-    struct workers workers = {.n = ks_primal_workers(problem)};
+    struct ks_primal_workers workers = {.n = ks_primal_threads(problem),
+                                        .parameters = problem->checkpoint->critic.arch->parameters};
 
     KS_TRY(ks_primal_new(problem, false, &primal));
     workers.primal = primal;
-    KS_TRY(ks_arena_make(&arena, lay_out_workers, &workers));
+    KS_TRY(ks_arena_make(&arena, ks_primal_lay_out_workers, &workers));
     if (ks_counting())
         return KS_OK;
 #pragma omp parallel for num_threads((int)workers.n) schedule(static, 1)

@@ -255,11 +255,25 @@ size_t ks_primal_critics(const struct ks_problem *problem)
     return problem->critic < 0 ? problem->checkpoint->critic.ensemble : 1;
 }
 
-size_t ks_primal_workers(const struct ks_problem *problem)
+size_t ks_primal_threads(const struct ks_problem *problem)
 {
     size_t threads = (size_t)omp_get_max_threads();
 
     return threads < problem->minibatches ? threads : problem->minibatches;
+}
+
+void ks_primal_lay_out_workers(struct ks_arena *arena, void *workers)
+{
+    struct ks_primal_workers *all = workers;
+
+    all->worker = KS_TAKE(arena, all->n, struct ks_primal_worker);
+    for (size_t k = 0; k < all->n; k++) {
+        struct ks_primal_worker *w = KS_TAKEN(all->worker, k, struct ks_primal_worker);
+
+        w->block = KS_TAKE(arena, ks_primal_size(all->primal), double);
+        w->folded = KS_TAKE(arena, all->primal->fold->arch->parameters, double);
+        w->gradient = KS_TAKE(arena, all->parameters, double);
+    }
 }
 
 /* Sums over all critics and minibatches: worker k takes minibatches k, k + workers, ..., so that
@@ -337,7 +351,7 @@ ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gr
     size_t n = ks_networks_parameters(critic), before = ks_alloc_total();
     double squares = 0, decay = problem->omits_decay ? 0 : problem->weight_decay;
     struct ks_primal *primal = NULL;
-    struct sums s = {.workers = ks_primal_workers(problem), .loss_alone = !gradient};
+    struct sums s = {.workers = ks_primal_threads(problem), .loss_alone = !gradient};
     ks_status status = KS_OK;
 
     KS_GO(ks_primal_new(problem, false, &primal));

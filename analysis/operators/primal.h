@@ -73,12 +73,23 @@ size_t ks_primal_size(const struct ks_primal *primal);
 struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
                                         struct ks_microbatch at, double *block, double *gradient);
 
+/* The arrays with which threads find gradients, each in those of its own. */
+struct ks_primal_workers {
+    const struct ks_primal *primal; /* not owned */
+    size_t n, parameters;           /* threads; the length of `gradient` */
+    struct ks_primal_worker {
+        double *block, *folded, *gradient; /* [ks_primal_size], [P folded], [parameters] */
+    } * worker;                            /* [n] */
+};
+/* A layout function of a struct ks_primal_workers. */
+void ks_primal_lay_out_workers(struct ks_arena *arena, void *workers);
+
 /* The critics of a problem: the first one, and how many follow each other from there. */
 size_t ks_primal_first_critic(const struct ks_problem *problem);
 size_t ks_primal_critics(const struct ks_problem *problem);
 
 /* The number of threads that products of this problem use: one per minibatch, at most
  * omp_get_max_threads(). */
-size_t ks_primal_workers(const struct ks_problem *problem);
+size_t ks_primal_threads(const struct ks_problem *problem);
 
 #endif

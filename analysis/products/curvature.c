@@ -400,7 +400,7 @@ static ks_status set_shapes(const struct ks_problem *problem, struct curvature *
     h->problem = problem;
     h->first = ks_primal_first_critic(problem);
     h->critics = ks_primal_critics(problem);
-    h->n_workers = ks_primal_workers(problem);
+    h->n_workers = ks_primal_threads(problem);
     h->n = problem->minibatches * h->primal->microbatches;
     KS_TRY(KS(fold_arch)(h->primal->fold, &h->arch));
     h->arch->loss.weight /= h->primal->unit;

@@ -69,8 +69,8 @@ struct ks_energy {
     double top_share;
 };
 
-/* start_norm2 of `probe` is 1, its null_weight 0. h and abs_max_* as in ks_shares_input. Fails
- * as ks_shares does. */
+/* start_norm2 of `probe` is above 0, its null_weight 0. h and abs_max_* as in ks_shares_input.
+ * Fails as ks_shares does. */
 ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max_lower,
                     double abs_max_upper, struct ks_energy *energy);
 

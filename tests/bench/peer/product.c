@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         must(ks_hessian_new_f32(&q, &h));
     must(ks_operator_prepare(h, MEMORY));
     printf("ready {\"name\": \"KappaScope %s\", \"blas\": \"%s, kernel %s\", \"threads\": %zu}\n",
-           KS_VERSION, ks_blas_version(), ks_blas_kernel(), ks_primal_workers(&q));
+           KS_VERSION, ks_blas_version(), ks_blas_kernel(), ks_primal_threads(&q));
     fflush(stdout);
     serve(h, v, out);
     ks_operator_free(h);
