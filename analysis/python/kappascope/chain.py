@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kappascope.graph import Graph, added
+from kappascope.graph import Graph
 from kappascope.losses import Loss
+from kappascope.torch_rules import added
 from kappascope.tracing import place_of
 from kappascope.values import Parameter, Source, Value, reason, split_norm
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kappascope.names import Node, Tensor
@@ -37,23 +38,20 @@ class Value:
         return found
 
 
+@dataclass
 class Parameter:
     """A parameter of a module, in another layout: transform(tensor) is a view of it or of its
     moments; factor: what forward multiplies it by; part: the indices of the part of it that is
     meant."""
 
-    def __init__(
-        self,
-        name: str,
-        transform: Callable[[Tensor], Tensor] = lambda tensor: tensor,
-        factor: float = 1.0,
-        part: tuple[int, ...] = (),
-    ) -> None:
-        self.name, self.transform, self.factor, self.part = name, transform, factor, part
+    name: str
+    transform: Callable[[Tensor], Tensor] = lambda tensor: tensor
+    factor: float = 1.0
+    part: tuple[int, ...] = ()
 
     def then(self, function: Callable[[Tensor], Tensor]) -> Parameter:
         first = self.transform
-        return Parameter(self.name, lambda tensor: function(first(tensor)), self.factor, self.part)
+        return replace(self, transform=lambda tensor: function(first(tensor)))
 
 
 class Source:
@@ -83,51 +81,22 @@ def split_norm(value: Value) -> Value:
     return Value("scaler", value.node, [inner], params={"scaler": scale}, init=scale.factor)
 
 
-def _by_name(table: dict[str, str]) -> dict[str, str]:
-    """{name: what it means} of {what: names}."""
-    return {name: what for what, names in table.items() for name in names.split()}
-
-
-# A function: the kind of layer; and the names of its arguments behind the input.
-ACTIVATIONS = _by_name(
-    {
-        "relu": "relu relu_",
-        "tanh": "tanh tanh_",
-        "silu": "silu",
-        "mish": "mish",
-        "elu": "elu elu_",
-        "gelu": "gelu",
-        "sigmoid": "sigmoid sigmoid_",
-        "relu6": "relu6",
-        "softplus": "softplus",
-        "leaky_relu": "leaky_relu leaky_relu_",
-    }
+# The activations, with the arguments that they have behind the input, and the usual values of these. The
+# lines of those in FIXED have no other values.
+ACTIVATIONS: dict[str, dict[str, Any]] = dict.fromkeys(
+    "relu tanh silu mish elu gelu sigmoid relu6 softplus leaky_relu".split(), {}
 )
-SETTINGS = {
-    "elu": ["alpha", "inplace"],
-    "leaky_relu": ["negative_slope", "inplace"],
-    "softplus": ["beta", "threshold"],
-    "gelu": ["approximate"],
-    "tanh": [],
-    "sigmoid": [],
-}
-# Other names of functions and methods.
-ALIASES = _by_name(
-    {
-        "add": "iadd add_",
-        "div": "truediv true_divide divide itruediv div_",
-        "sub": "subtract isub sub_",
-        "mul": "multiply imul mul_",
-        "cat": "concat concatenate",
-        "pow": "square",
-        "abs": "absolute",
-        "norm": "linalg_norm linalg_vector_norm vector_norm",
-        "clamp": "clamp_min clip clamp_",
-        "matmul": "bmm mm",
-        "neg": "negative",
-        "dropout": "dropout1d alpha_dropout feature_alpha_dropout",
-    }
-)
+ACTIVATIONS |= {"elu": {"alpha": 1.0}, "softplus": {"beta": 1, "threshold": 20}}
+ACTIVATIONS |= {"gelu": {"approximate": "none"}, "leaky_relu": {"negative_slope": 0.01}}
+FIXED = "elu", "softplus"
+# Other names of functions and methods, without the _ of those that work in place.
+ALIASES = {"iadd": "add", "concat": "cat", "concatenate": "cat", "square": "pow", "absolute": "abs"}
+ALIASES |= {"negative": "neg", "baddbmm": "addmm"}
+ALIASES |= dict.fromkeys(["truediv", "true_divide", "divide", "itruediv"], "div")
+ALIASES |= dict.fromkeys(["subtract", "isub"], "sub") | dict.fromkeys(["multiply", "imul"], "mul")
+ALIASES |= dict.fromkeys(["linalg_norm", "linalg_vector_norm", "vector_norm"], "norm")
+ALIASES |= dict.fromkeys(["clamp_min", "clip"], "clamp") | dict.fromkeys(["bmm", "mm"], "matmul")
+ALIASES |= dict.fromkeys(["dropout1d", "alpha_dropout", "feature_alpha_dropout"], "dropout")
 # Modules that are traced: each calls a function that a rule reads.
 TRACED = set(
     "Linear LayerNorm GroupNorm RMSNorm Dropout Dropout1d AlphaDropout FeatureAlphaDropout Softmax Identity "
@@ -137,7 +106,7 @@ LAYOUT = set(
     "squeeze unsqueeze view reshape flatten getitem permute transpose t T mT swapaxes swapdims movedim "
     "expand expand_as view_as unflatten".split()
 )
-COPIES = {"contiguous", "clone", "requires_grad_"}
+COPIES = {"contiguous", "clone", "requires_grad"}
 CASTS = {"float", "double", "to", "type", "type_as", "half", "bfloat16", "as_tensor"}
 SHAPES = set(
     "size dim shape dtype device ndim numel ones_like zeros_like full_like new_ones new_zeros new_full "
@@ -148,7 +117,7 @@ UNWRITTEN = set("bad layout parameter cast abs square sqrt rsqrt mean var norm c
 # The way out of what no line has. Another function in its place would be another critic.
 _BEHIND = (
     "export the part behind it, with its output as the input: the block of the Hessian of the parameters "
-    f"there. Activations with a line: {', '.join(dict.fromkeys(ACTIVATIONS.values()))}, and softmax over all "
+    f"there. Activations with a line: {', '.join(ACTIVATIONS)}, and softmax over all "
     "features"
 )
 # Why a thing has no line in the description, and the way out.
