@@ -10,7 +10,7 @@ from numpy.lib import format
 
 from kappascope.names import Array
 from kappascope.refusal import fail, first_line
-from kappascope.stored import INFLATED, Stored, Weights, no_surprises, widened
+from kappascope.stored import INFLATED, SAVEZ, Stored, Weights, no_surprises, widened
 from kappascope.torch_files import open_torch
 
 _npy: Any = format  # which has no types
@@ -105,9 +105,8 @@ def open_zip(w: Weights) -> None:
     w.format = "a NumPy archive"
     for entry in entries:
         if not entry.filename.endswith(".npy"):
-            way = "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
-            if entry.filename.endswith((".npz", ".pt", ".pth", ".safetensors", ".h5", ".msgpack")):
-                way = "unzip, and import that"
+            inner = entry.filename.endswith((".npz", ".pt", ".pth", ".safetensors", ".h5", ".msgpack"))
+            way = "unzip, and import that" if inner else SAVEZ
             fail(f"{w.path}: expected only .npy files in it, found {entry.filename}. Way out: {way}")
         _check_size(w, entry)
         with no_surprises(f"{w.path}: {entry.filename}"):

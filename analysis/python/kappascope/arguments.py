@@ -8,11 +8,12 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from kappascope.names import Array
 from kappascope.refusal import fail
 
 _FINITE = ("gamma", "learning_rate", "reward_scale", "temperature")
@@ -47,6 +48,15 @@ def real(value: Any) -> float | None:
         return None
 
 
+def plain(value: Any) -> Array:
+    """The array of any framework as one of NumPy, which has no bfloat16: that becomes float32."""
+    value = value.detach() if hasattr(value, "detach") else value
+    value = value.cpu() if hasattr(value, "cpu") else value
+    if "bfloat16" in str(getattr(value, "dtype", "")):
+        value = value.float() if hasattr(value, "float") else value.astype("float32")
+    return np.asarray(value)
+
+
 def check_attributes(what: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes as they are written; what: the argument. Raises Refused."""
     for key in given:
@@ -70,7 +80,7 @@ def _checked(what: str, key: str, value: Any) -> Any:
     if isinstance(value, (str, bytes)) and key != "returns":
         return value
     try:
-        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        array = plain(value)
     except (TypeError, ValueError, RuntimeError):  # lists of several lengths; PyTorch's
         array = np.array(None)
     if array.dtype.kind not in "biuf":
@@ -89,23 +99,17 @@ def check_whole(what: str, value: Any, least: int = 0) -> int:
     return number
 
 
-def _takes(function: Callable[..., Any], count: int) -> bool:
-    try:
-        inspect.signature(function).bind(*range(count))
-    except TypeError:
-        return False
-    except ValueError:  # some functions of C do not say what they take
-        return True
-    return True
-
-
 def check_functions(save: Any, draw: Any, minibatches: Any) -> None:
     """Raises TypeError or ValueError."""
     if not callable(save) or not (draw is None or callable(draw)):
         raise TypeError("Run: save, draw: expected functions")
     wanted = ("path", "step") if draw is None else ("path", "step", "minibatches")
-    if not _takes(save, len(wanted)):
-        raise TypeError(f"Run: save: expected a function save({', '.join(wanted)}), found {save!r}")
+    try:
+        inspect.signature(save).bind(*wanted)
+    except TypeError:
+        raise TypeError(f"Run: save: expected a function save({', '.join(wanted)}), found {save!r}") from None
+    except ValueError:  # some functions of C do not say what they take
+        pass
     if minibatches not in ("fixed", "fresh"):
         raise ValueError(f"Run: minibatches: expected 'fixed' or 'fresh', found {minibatches!r}")
 

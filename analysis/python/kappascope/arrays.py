@@ -17,10 +17,10 @@ from typing import NoReturn
 
 from kappascope.archives import open_zip
 from kappascope.flax_files import open_msgpack
-from kappascope.hdf5_files import open_hdf5
+from kappascope.hdf5 import open_hdf5
 from kappascope.refusal import fail
 from kappascope.safetensors_files import is_safetensors, open_safetensors
-from kappascope.stored import Weights, check_regular, no_surprises
+from kappascope.stored import SAVEZ, Weights, check_regular, no_surprises
 from kappascope.torch_files import open_torch
 
 # (ending of the name, whether a file that starts with `head` and has `size` bytes is one, opening). The order
@@ -44,7 +44,6 @@ FORMATS: tuple[tuple[tuple[str, ...], Callable[[bytes, int], bool], Callable[[We
 
 
 # Files of other kinds, by their first bytes: what they are, and the way out.
-_SAVEZ = "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
 _OTHERS = {
     b"\x93NUMPY": ("a single array of NumPy (.npy)", "numpy.savez(FILE.npz, NAME=numpy.load(FILE.npy), ...)"),
     b"\x1f\x8b": ("a file that gzip compressed", "gunzip"),
@@ -101,7 +100,7 @@ def _refuse_folder(path: str) -> NoReturn:
         if any(glob.glob(os.path.join(glob.escape(path), *["*"] * depth, file)) for depth in range(3)):
             fail(f"{path}: expected a file, found a folder of {program}. Way out: {way}")
     some = ", ".join(names[:3]) or "nothing"
-    fail(f"{path}: expected a file, found a folder with {some} in it. Way out: a file in it, or {_SAVEZ}")
+    fail(f"{path}: expected a file, found a folder with {some} in it. Way out: a file in it, or {SAVEZ}")
 
 
 def open_weights(path: str) -> Weights:
@@ -120,22 +119,18 @@ def open_weights(path: str) -> Weights:
     if not head:
         fail(f"{path}: expected a file of arrays, found an empty file")
     w = Weights(path)
-    opening = next((o for _, recognizes, o in FORMATS if recognizes(head, w.size)), None)
+    known = [o for _, recognizes, o in FORMATS if recognizes(head, w.size)]
+    known += [o for endings, _, o in FORMATS if path.endswith(endings)]
     others = [o for pattern, o in _NAMES.items() if fnmatch.fnmatch(path, pattern)]
     others += [o for start, o in _OTHERS.items() if head.startswith(start)]
-    what, way = others[0] if others else ("", _SAVEZ)
-    if what:
-        opening = None
-    else:
-        opening = opening or next((o for endings, _, o in FORMATS if path.endswith(endings)), None)
-    if not opening:
+    if others or not known:
+        what, way = others[0] if others else ("something else", SAVEZ)
         fail(
             f"{path}: expected a file of safetensors, NumPy (.npz), Flax (.msgpack), HDF5 (.h5) or PyTorch "
-            f"(.pt, .pth, .zip of Stable-Baselines3), found {what or 'something else'}. "
-            f"Way out: {way}"
+            f"(.pt, .pth, .zip of Stable-Baselines3), found {what}. Way out: {way}"
         )
     with no_surprises(path):
-        opening(w)
+        known[0](w)
     names = [s.name for s in w.arrays]
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])

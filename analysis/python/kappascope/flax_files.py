@@ -6,6 +6,7 @@ type, bytes]; type 3, a NumPy scalar, has the same content. An array of more tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kappascope.refusal import fail
@@ -42,42 +43,38 @@ def open_msgpack(w: Weights) -> None:
         tree = None
     if not isinstance(tree, dict):
         fail(f"{w.path}: not a readable file of Flax: expected a whole dictionary with names in MessagePack")
-    _Tree(w, unpack).add("", tree, 0)
 
-
-class _Tree:
-    """Adds the arrays of dictionaries. unpack(bytes): what the content of an extension says."""
-
-    def __init__(self, w: Weights, unpack: Any) -> None:
-        self.w, self.unpack = w, unpack
-
-    def add(self, name: str, value: Any, depth: int) -> None:
-        if isinstance(value, dict) and _CHUNKED not in value:
-            if depth > _DEEPEST:
-                fail(f"{self.w.path}: {name[:40]}: expected at most {_DEEPEST} dictionaries in dictionaries")
-            for key, part in value.items():
-                self.add(f"{name}/{key}" if name else key, part, depth + 1)
-            return
-        if not isinstance(value, dict) and getattr(value, "code", None) not in (_ARRAY, _SCALAR):
-            self.w.add(Stored(name, "no array"))
-            return
-        try:
-            shape, type, data = self._chunks(value) if isinstance(value, dict) else self._content(value)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            fail(f"{self.w.path}: {name}: not an array of Flax: expected a shape, a type and bytes")
-        self.w.add(Stored(name, type, shape, lambda: values_of(data, type, shape)), len(data))
-
-    def _content(self, extension: Any) -> tuple[tuple[int, ...], str, bytes]:
+    def content(extension: Any) -> tuple[tuple[int, ...], str, bytes]:
         """The shape, the type and the bytes of an array."""
-        shape, type, data = self.unpack(extension.data)
+        shape, type, data = unpack(extension.data)
         if not isinstance(shape, list) or not isinstance(type, str) or not isinstance(data, bytes):
             raise ValueError
         return tuple(shape), type, data
 
-    def _chunks(self, value: dict[str, Any]) -> tuple[tuple[int, ...], str, bytes]:
-        dims, chunks = value["shape"], value["chunks"]
-        if not 0 < len(chunks) <= _MOST_CHUNKS:
-            raise ValueError
-        parts = [self._content(chunks[str(i)]) for i in range(len(chunks))]
-        (type,) = {type for _, type, _ in parts}
-        return tuple(dims[str(i)] for i in range(len(dims))), type, b"".join(data for *_, data in parts)
+    _add(w, content, "", tree, 0)
+
+
+def _add(w: Weights, content: Callable[[Any], Any], name: str, value: Any, depth: int) -> None:
+    """Adds an array, or those in a dictionary."""
+    if isinstance(value, dict) and _CHUNKED not in value:
+        if depth > _DEEPEST:
+            fail(f"{w.path}: {name[:40]}: expected at most {_DEEPEST} dictionaries in dictionaries")
+        for key, part in value.items():
+            _add(w, content, f"{name}/{key}" if name else key, part, depth + 1)
+        return
+    if not isinstance(value, dict) and getattr(value, "code", None) not in (_ARRAY, _SCALAR):
+        w.add(Stored(name, "no array"))
+        return
+    try:
+        if isinstance(value, dict):
+            dims, chunks = value["shape"], value["chunks"]
+            if not 0 < len(chunks) <= _MOST_CHUNKS:
+                raise ValueError
+            parts = [content(chunks[str(i)]) for i in range(len(chunks))]
+            (type,) = {type for _, type, _ in parts}
+            shape, data = tuple(dims[str(i)] for i in range(len(dims))), b"".join(data for *_, data in parts)
+        else:
+            shape, type, data = content(value)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        fail(f"{w.path}: {name}: not an array of Flax: expected a shape, a type and bytes")
+    w.add(Stored(name, type, shape, lambda: values_of(data, type, shape)), len(data))

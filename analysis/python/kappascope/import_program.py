@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 
 from kappascope import __version__
-from kappascope.importing import AXES, MOST_INDEX, NO_PROCESS, STOPPING, Import, import_files
+from kappascope.importing import AXES, MOST_INDEX, NO_PROCESS, Import, import_files
 from kappascope.refusal import NotPrinted, Refused, fail, printable, say
 
 HELP = """\
@@ -80,6 +80,7 @@ EXIT STATUS
 """
 
 
+_STOPPING = signal.SIGTERM, signal.SIGHUP, signal.SIGINT  # signals that ask this program to end
 _VALUES = "arch", "map", "batch", "output", "ensemble-axis", "slice"
 _SWITCHES = "quiet", "help", "version"
 _SHORT = {"-o": "--output", "-q": "--quiet", "-h": "--help"}
@@ -101,15 +102,6 @@ def _integer(text: str, most: int) -> int | None:
     return int(text) if re.fullmatch("[0-9]{1,10}", text) and int(text) <= most else None
 
 
-def _slice(text: str) -> tuple[int, int]:
-    """AXIS:INDEX, such as 0:3."""
-    axis, colon, index = text.partition(":")
-    first, second = _integer(axis, AXES), _integer(index, MOST_INDEX)
-    if first is None or second is None:
-        fail(f"--slice: expected AXIS:INDEX, such as 0:3, found '{axis}{colon}{index}'")
-    return first, second
-
-
 def _parse(arguments: list[str]) -> Import | None:
     """None if only the help or the version was asked for, which it prints."""
     given, weights = _read_options(arguments)
@@ -127,23 +119,23 @@ def _parse(arguments: list[str]) -> Import | None:
             fail(f"expected {option} (see --help)")
     if not weights:
         fail("expected a file of weights, found none (see --help)")
-    axis_text, part_text = given.get("--ensemble-axis"), given.get("--slice")
-    axis = None if axis_text is None else _integer(axis_text, AXES)
-    if axis_text is not None and axis is None:
-        fail(f"--ensemble-axis: expected an integer from 0 to {AXES}, found '{axis_text}'")
-    part = None if part_text is None else _slice(part_text)
+    axis, part = _integer(given.get("--ensemble-axis", ""), AXES), None
+    if "--ensemble-axis" in given and axis is None:
+        fail(f"--ensemble-axis: expected an integer from 0 to {AXES}, found '{given['--ensemble-axis']}'")
+    if "--slice" in given:
+        first, _, second = given["--slice"].partition(":")
+        of, index = _integer(first, AXES), _integer(second, MOST_INDEX)
+        if of is None or index is None:
+            fail(f"--slice: expected AXIS:INDEX, such as 0:3, found '{given['--slice']}'")
+        part = of, index
     if part and part[0] == axis:
         fail(f"--slice and --ensemble-axis: expected two axes, both are {axis}")
     arch, map, batch = given["--arch"], given["--map"], given["--batch"]
     return Import(arch, map, batch, weights, given.get("--output"), axis, part, "--quiet" in given)
 
 
-class _Stopped(BaseException):
-    """A signal asks the program to end."""
-
-
 def _stop(number: int, _: object) -> NoReturn:
-    raise _Stopped(number)
+    raise KeyboardInterrupt(number)
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
@@ -175,12 +167,12 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     kept = {
         number: signal.signal(number, _stop)
-        for number in STOPPING
+        for number in _STOPPING
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:
         status, message = _run(sys.argv[1:] if arguments is None else arguments)
-    except _Stopped as stopped:
+    except KeyboardInterrupt as stopped:
         signal.signal(stopped.args[0], signal.SIG_DFL)
         os.kill(os.getpid(), stopped.args[0])
         raise

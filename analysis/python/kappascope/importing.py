@@ -7,12 +7,12 @@ the checkpoint get its name."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import glob
 import itertools
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,15 +25,14 @@ import numpy as np
 from kappascope.arrays import open_weights
 from kappascope.checkpoint import LOCK, check_replaceable, lock, remove_abandoned, replace, write_checkpoint
 from kappascope.description import Description
-from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
-from kappascope.minibatches import RESULTS, read_results, warnings_of_rows
+from kappascope.maps import Map, Match, Object, read_map, read_text
+from kappascope.minibatches import ONE_ROW, RESULTS, read_results
 from kappascope.names import Array, Arrays
 from kappascope.programs import program
 from kappascope.refusal import fail, printable, say
-from kappascope.stored import Stored, Weights, shape_text
+from kappascope.stored import Stored, Weights
 
 NO_PROCESS = "no further process or thread can be started: expected a larger limit (ulimit -u)"
-STOPPING = signal.SIGTERM, signal.SIGHUP, signal.SIGINT  # signals that ask this program to end
 AXES, MOST_INDEX, _MOST_SIDE = 7, 1 << 30, 1 << 30
 _BATCH = ("input", "target", "weight", *RESULTS)  # the first two are required
 
@@ -107,8 +106,8 @@ def _check_source(match: Match, o: Object, s: Stored, job: Import) -> None:
         if job.axis is None and not hint:
             hint = _hint_of_axes(found.shape, expected, job)
         fail(
-            f"{where}: expected shape {shape_text(expected)} for {o.name} with layout = {layout}, found "
-            f"{shape_text(found.shape)}{hint}"
+            f"{where}: expected shape {list(expected)} for {o.name} with layout = {layout}, found "
+            f"{list(found.shape)}{hint}"
         )
 
 
@@ -158,8 +157,9 @@ def _take(match: Match, job: Import, arrays: dict[str, list[Array]]) -> bool:
 # --- minibatches ---
 
 
-def _open_batch(path: str) -> Weights:
-    """The file of minibatches: its names and types are right, and input and target exist."""
+def _open_batch(path: str) -> tuple[Weights, tuple[int, int, int]]:
+    """The file of minibatches: its names and types are right, and input and target exist; and the shape of
+    input, (N, R, D)."""
     batch = open_weights(path)
     for s in batch.arrays:
         if s.name not in _BATCH:
@@ -175,84 +175,47 @@ def _open_batch(path: str) -> Weights:
     for name in _BATCH[:2]:
         if not batch.find(name):
             fail(f"{path}: expected an array {name}, found none")
-    return batch
+    found = next(s for s in batch.arrays if s.name == "input")
+    if len(found.shape) != 3:
+        fail(f"{path}: input: expected [minibatches, rows, inputs], found {found.describe()}")
+    return batch, (found.shape[0], found.shape[1], found.shape[2])
 
 
-def _input_shape(batch: Weights) -> tuple[int, int, int]:
-    s = batch.find("input")
-    if not s or len(s.shape) != 3:
-        fail(
-            f"{batch.path}: input: expected [minibatches, rows, inputs], found "
-            f"{s.describe() if s else 'none'}"
-        )
-    return s.shape[0], s.shape[1], s.shape[2]
-
-
-def _check_target(batch: Weights, s: Stored, description: Description, critics: int) -> None:
-    """The shape is [N, B, T] or [N, B, E, T], or [N, B] where T = 1, with B <= R."""
-    n, rows, _ = _input_shape(batch)
-    targets, heads = description.outputs, description.heads
-    if len(heads) == 1 and heads[0][0].name == "quantile" and len(s.shape) > 2:  # any number of samples
-        targets = s.shape[-1]
-    fits = s.shape[2:] in ((targets,), (critics, targets), *([()] if targets == 1 else []))
-    if len(s.shape) < 2 or not fits or s.shape[0] != n or s.shape[1] > rows:
-        without = " or without the last dimension" if targets == 1 else ""
-        fail(
-            f"{batch.path}: target: expected [{n}, rows, {targets}]{without}, or with the targets of each "
-            f"critic [{n}, rows, {critics}, {targets}], with at most {rows} rows, found {s.describe()}"
-        )
-
-
-def _take_batch(batch: Weights, description: Description, critics: int) -> tuple[Arrays, bool]:
-    """All arrays; and whether inputs, targets or weights have the type float64."""
+def _take_batch(
+    batch: Weights, inputs: tuple[int, int, int], description: Description, critics: int
+) -> tuple[Arrays, bool]:
+    """All arrays; and whether inputs, targets or weights have the type float64. A target is [N, B, T] or
+    [N, B, E, T], or [N, B] where T = 1, with B <= R. inputs: (N, R, D)."""
     found: Arrays = {}
-    wide, loss_rows = False, 0
-    for name in _BATCH:
-        s = batch.find(name)
+    wide, (n, rows, _) = False, inputs
+    targets, heads = description.outputs, description.heads
+    for name, s in ((name, batch.find(name)) for name in _BATCH):
         if not s:
             continue
         if name == "target":
-            _check_target(batch, s, description, critics)
-            loss_rows = s.shape[1]
-        elif name == "weight" and s.shape != (_input_shape(batch)[0], loss_rows):
-            expected = shape_text((_input_shape(batch)[0], loss_rows))
+            if len(heads) == 1 and heads[0][0].name == "quantile" and len(s.shape) > 2:
+                targets = s.shape[-1]  # any number of samples
+            fits = s.shape[2:] in ((targets,), (critics, targets), *([()] if targets == 1 else []))
+            if len(s.shape) < 2 or not fits or s.shape[0] != n or s.shape[1] > rows:
+                without = " or without the last dimension" if targets == 1 else ""
+                fail(
+                    f"{batch.path}: target: expected [{n}, rows, {targets}]{without}, or with the targets of "
+                    f"each critic [{n}, rows, {critics}, {targets}], with at most {rows} rows, found "
+                    f"{s.describe()}"
+                )
+        elif name == "weight" and s.shape != found["target"].shape[:2]:
+            expected = list(found["target"].shape[:2])
             fail(f"{batch.path}: weight: expected {expected}, found {s.describe()}")
         found[name] = batch.read(s)
         wide = wide or (s.type == "float64" and name not in RESULTS)
     if found["target"].ndim == 2:
         found["target"] = found["target"][..., None]
     results = {name: found[name] for name in RESULTS if name in found}
-    shape = (*_input_shape(batch)[:2], critics, description.outputs)
+    shape, loss_rows = (n, rows, critics, description.outputs), found["target"].shape[1]
     return found | read_results(batch.path, results, shape, loss_rows), wide
 
 
 # --- KappaScope: the library and the analyzer ---
-
-
-def _run(command: list[str]) -> tuple[int, str]:
-    """Exit status and standard error of a program, which ends if this one is asked to. Signals wait while it
-    is started: one in between would leave it without a parent that knows of it."""
-    process = None
-    waiting = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-    try:
-        try:
-            process = subprocess.Popen(
-                command,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="surrogateescape",
-                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, waiting),
-            )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
-        _, said = process.communicate()
-        return process.returncode, said
-    except BaseException:
-        if process:
-            process.kill()
-            process.wait()
-        raise
 
 
 def _analyze(arguments: list[str], rename: dict[str, str]) -> None:
@@ -260,9 +223,11 @@ def _analyze(arguments: list[str], rename: dict[str, str]) -> None:
     refusal."""
     name = "kappascope-analyze"
     try:
-        status, said = _run([program(name), *arguments])
+        command = [program(name), *arguments]
     except FileNotFoundError as error:
         fail(str(error))
+    done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape")
+    status, said = done.returncode, done.stderr
     if status == 0:
         return
     lines = [line for line in said.splitlines() if line.startswith(f"{name}: ")]
@@ -317,15 +282,21 @@ def _match_all(map: Map, job: Import, description: Description) -> list[Match]:
     """Applies the map to the files. All of them are listed before it fails because of a problem in one."""
     # These layers read their running statistics in training mode.
     needs = any(x.kind == "batchrenorm" or "u" in x.state for x in description.layers)
-    objects, problems = _objects(description, map.has_moments()), Problems()
+    objects = _objects(description, map.has_moments())
     matches = [Match(map, open_weights(path), objects, needs) for path in job.weights]
+    problems = []
     for match in matches:
-        for line in match.list_all(problems):
-            _say(job, line)
-    if problems.first:
+        w = match.weights
+        _say(job, f"{w.path}: {w.format}, {len(w.arrays)} arrays")
+        for how, what in match.list_all():
+            _say(job, f"{how:10} {what}")
+            problems += [(how, what)] if how not in ("taken", "ignored") else []
+    if problems:
+        counts = collections.Counter(how for how, _ in problems)
+        first = f"{problems[0][0]:10} {problems[0][1]}"[:500]
         fail(
-            f"{job.map}: {problems.unused} arrays unused, {problems.missing} missing, {problems.ambiguous} "
-            f"ambiguous; the first: {problems.first}"
+            f"{job.map}: {counts['unused']} arrays unused, {counts['missing']} missing, "
+            f"{counts['ambiguous']} ambiguous; the first: {first}"
         )
     return matches
 
@@ -369,8 +340,7 @@ def import_files(job: Import) -> None:
     existing one as it is."""
     _refuse_inputs(job)
     map = read_map(job.map)
-    batch = _open_batch(job.batch)
-    inputs = _input_shape(batch)
+    batch, inputs = _open_batch(job.batch)
     parent = None
     if job.output is not None:
         check_replaceable(job.output)
@@ -381,14 +351,13 @@ def import_files(job: Import) -> None:
     remove_abandoned(os.path.join(glob.escape(parent or tempfile.gettempdir()), f"{start}*", LOCK))
     with tempfile.TemporaryDirectory(prefix=start, dir=parent) as folder, _locked(folder):
         text, description = _read_description(job, inputs[2])
-        for warning in warnings_of_rows(description.joint, inputs[1]):
-            if not job.quiet:
-                print(f"kappascope-import: {job.batch}: {warning}", file=sys.stderr)
+        if description.joint and inputs[1] == 1 and not job.quiet:
+            print(f"kappascope-import: {job.batch}: {ONE_ROW}", file=sys.stderr)
         matches = _match_all(map, job, description)
         counts = [_count_critics(match, job) for match in matches]
         arrays: dict[str, list[Array]] = {}
         wide = any([_take(match, job, arrays) for match in matches])
-        results, wide_batch = _take_batch(batch, description, sum(counts))
+        results, wide_batch = _take_batch(batch, inputs, description, sum(counts))
         wide, path = wide or wide_batch, os.path.join(folder, "checkpoint.h5")
         _write(path, text, arrays, results, matches, wide)
         out = ["--quiet", "--precision", "f64", "--gradient", os.path.join(folder, "gradient.h5"), path]

@@ -19,17 +19,21 @@ except these two. Every other character stands for itself."""
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kappascope.refusal import fail
-from kappascope.stored import Stored, Weights, check_regular, length_of, shape_text
+from kappascope.stored import Stored, Weights, check_regular, length_of
 
 STEP = "adam/step"
+_ADAM = "beta1", "beta2", "eps"
 WILDCARDS, GLOB_LENGTH = 8, 256  # most wildcards of a pattern, and fewer characters than this
 _LONGEST_TEXT = 1 << 20
 _LONGEST_LINE = 4095
 _SPACES = re.compile(r"[ \t\v\f\r]+")
+_WORD = re.compile(r"[^./]*")
 _PIECES = re.compile(r"\*\*|\*|\?|[^*?]+")
 
 
@@ -46,25 +50,19 @@ def match_glob(glob: str, name: str) -> tuple[str, ...] | None:
     at the left stand for as few characters as possible. Each pair of positions is tried once, so the time is
     bounded by the product of the lengths, whatever the name is."""
     pieces = _PIECES.findall(glob)
-    failed: set[tuple[int, int]] = set()
 
+    @functools.cache
     def match(p: int, s: int) -> tuple[str, ...] | None:
         if p == len(pieces):
             return () if s == len(name) else None
         piece = pieces[p]
         if piece not in ("*", "**", "?"):
             return match(p + 1, s + len(piece)) if name.startswith(piece, s) else None
-        if (p, s) in failed:
-            return None
-        end = s + (piece == "?")
-        while end <= len(name) and (piece == "**" or end == s or name[end - 1] not in "./"):
+        last = len(name) if piece == "**" else _WORD.match(name, s).end()  # type: ignore[union-attr]
+        for end in range(s + 1, min(s + 1, last) + 1) if piece == "?" else range(s, last + 1):
             rest = match(p + 1, end)
             if rest is not None:
                 return (name[s:end], *rest)
-            if piece == "?":
-                break
-            end += 1
-        failed.add((p, s))
         return None
 
     return match(0, 0)
@@ -100,39 +98,6 @@ class Map:
     def find(self, name: str) -> Line | None:
         return next((line for line in self.lines if line.object == name), None)
 
-    def add(self, number: int, name: str | None, globs: list[str]) -> None:
-        for glob in globs:
-            if not valid_glob(glob):
-                expected = f"a name with at most {WILDCARDS} wildcards"
-                fail(f"{self.path}:{number}: expected {expected}, found '{glob}'")
-        earlier = self.find(name) if name is not None else None
-        if earlier:
-            fail(
-                f"{self.path}:{number}: {name} has a second line; its first is line {earlier.number}, where "
-                "the names of all critics stand one behind the other"
-            )
-        self.lines.append(Line(number, name, globs))
-
-    def set_layout(self, number: int, value: str) -> None:
-        if self.layout:
-            fail(f"{self.path}:{number}: layout is given twice")
-        if value not in ("torch", "flax"):
-            fail(f"{self.path}:{number}: layout: expected torch or flax, found '{value}'")
-        self.layout = value
-
-    def set_adam(self, number: int, values: list[str]) -> None:
-        names = ("beta1", "beta2", "eps")
-        try:
-            found = dict(zip(names, map(float, values), strict=True))
-            if not (0 <= found["beta1"] < 1 and 0 <= found["beta2"] < 1 and 0 < found["eps"] < 1):
-                raise ValueError
-        except ValueError:
-            fail(
-                f"{self.path}:{number}: expected 'adam = BETA1 BETA2 EPS', such as 0.9 0.999 1e-8, found "
-                f"'{' '.join(values)}'"
-            )
-        self.adam = found
-
     def has_moments(self) -> bool:
         """Whether the critic's moments are wanted; then all lines about them must be there."""
         moments = any(line.object and line.object.startswith(("adam/m/", "adam/v/")) for line in self.lines)
@@ -149,24 +114,42 @@ class Map:
             fail(f"{self.path}: expected a line '{missing[0]}', since others are about Adam's moments")
         return moments
 
-    def read_line(self, number: int, words: list[str]) -> None:
-        """KEY = VALUE... or ignore NAME."""
-        if len(words) == 2 and words[0] == "ignore":
-            self.add(number, None, words[1:])
-            return
+    def read_line(self, where: str, number: int, words: list[str]) -> None:
+        """KEY = VALUE... or ignore NAME. where: of the line, for messages."""
         key, _, rest = " ".join(words).partition("=")
         key, values = key.strip(), rest.split()
-        if len(key.split()) != 1 or not values or key == "layout" and len(values) > 1:
+        if len(words) == 2 and words[0] == "ignore":
+            key, values = "", words[1:]
+        elif len(key.split()) != 1 or not values or key == "layout" and len(values) > 1:
             fail(
-                f"{self.path}:{number}: expected 'NN_kind/ARRAY = NAME', with a name for each critic if "
+                f"{where}: expected 'NN_kind/ARRAY = NAME', with a name for each critic if "
                 "one has no wildcards, 'layout = torch', 'layout = flax' or 'ignore NAME'"
             )
         if key == "adam":
-            self.set_adam(number, values)
+            try:
+                self.adam = dict(zip(_ADAM, map(float, values), strict=True))
+                if not all(0 <= x < 1 for x in self.adam.values()) or self.adam["eps"] == 0:
+                    raise ValueError
+            except ValueError:
+                said = f"found '{' '.join(values)}'"
+                fail(f"{where}: expected 'adam = BETA1 BETA2 EPS', such as 0.9 0.999 1e-8, {said}")
         elif key == "layout":
-            self.set_layout(number, values[0])
+            if self.layout:
+                fail(f"{where}: layout is given twice")
+            if values[0] not in ("torch", "flax"):
+                fail(f"{where}: layout: expected torch or flax, found '{values[0]}'")
+            self.layout = values[0]
         else:
-            self.add(number, key, values)
+            for glob in values:
+                if not valid_glob(glob):
+                    fail(f"{where}: expected a name with at most {WILDCARDS} wildcards, found '{glob}'")
+            earlier = self.find(key) if key else None
+            if earlier:
+                fail(
+                    f"{where}: {key} has a second line; its first is line {earlier.number}, where "
+                    "the names of all critics stand one behind the other"
+                )
+            self.lines.append(Line(number, key or None, values))
 
 
 def read_text(path: str) -> str:
@@ -190,7 +173,7 @@ def read_map(path: str) -> Map:
             fail(f"{path}:{number}: the line has {length} characters, expected at most {_LONGEST_LINE}")
         words = [word for word in _SPACES.split(line) if word]
         if words:
-            found.read_line(number, words)
+            found.read_line(f"{path}:{number}", number, words)
     if not found.layout:
         fail(
             f"{path}: expected a line 'layout = torch' (kernels [out, in], as PyTorch stores them) or "
@@ -225,16 +208,6 @@ class Found:
         parts = [stands_for for _, stands_for in self.sources]
         differ = [k for k, column in enumerate(zip(*parts)) if len(set(column)) > 1]
         return [",".join(mine[k] for k in differ) for mine in parts]
-
-
-@dataclass
-class Problems:
-    """How often a listing found each of these, and the first line about any of them."""
-
-    unused: int = 0
-    missing: int = 0
-    ambiguous: int = 0
-    first: str = ""
 
 
 class Match:
@@ -278,20 +251,6 @@ class Match:
             self.uses[stored.name].append(line)
         return found
 
-    def list_all(self, problems: Problems) -> list[str]:
-        """A line for everything that is taken, ignored, unused, ambiguous or missing; adds to problems."""
-        lines = [f"{self.weights.path}: {self.weights.format}, {len(self.weights.arrays)} arrays"]
-        for found in self.found:
-            lines += self._taken(found)
-        lines += [f"taken      {s.name} {s.describe()} -> {STEP}" for s, _ in self.steps]
-        for stored in self.weights.arrays:
-            lines += self._leftover(stored, problems)
-        for found in self.found:
-            lines += self._missing(found, problems)
-        for found in self.found:
-            lines += self._mismatch(found, problems)
-        return lines
-
     def count_steps(self) -> int:
         """Adam's number of steps: a number in the map, or what all the arrays of its line hold."""
         line = self.map.find(STEP)
@@ -306,45 +265,42 @@ class Match:
             fail(f"{where}: expected one number of steps from 1, found {text}")
         return int(min(found))
 
-    def _problem(self, problems: Problems, kind: str, text: str) -> list[str]:
-        line = f"{kind:10} {text}"
-        setattr(problems, kind, getattr(problems, kind) + 1)
-        problems.first = problems.first or line[:500]
-        return [line]
+    def list_all(self) -> Iterator[tuple[str, str]]:
+        """(how, what) for everything that is taken, ignored, unused, ambiguous or missing."""
+        for found in self.found:
+            shape = list(found.object.shape)
+            turned = ", transposed" if len(found.object.shape) == 2 and self.map.layout == "torch" else ""
+            for i, (s, _) in enumerate(found.sources, 1):
+                how = turned + (", widened" if s.type in ("float16", "bfloat16") else "")
+                what = f"{s.name} {s.describe()} -> {found.object.name} {shape}{how}"
+                yield "taken", f"{what}, source {i} of {len(found.sources)}"
+        for s, _ in self.steps:
+            yield "taken", f"{s.name} {s.describe()} -> {STEP}"
+        for s in self.weights.arrays:
+            uses, what = self.uses[s.name], f"{s.name} {s.describe()}"
+            if len(uses) > 1:
+                numbers = f"lines {uses[0].number} and {uses[1].number} of {self.map.path} both match it"
+                if uses[0] is uses[1]:
+                    numbers = f"line {uses[0].number} of {self.map.path} has it twice"
+                yield "ambiguous", f"{what}: {numbers}"
+            elif not uses or uses[0].object is None:
+                yield "ignored" if uses else "unused", what
+        for found in self.found:
+            what = f"{found.object.name} {list(found.object.shape)}"
+            if not found.line:
+                yield "missing", f"{what}: {self.map.path} has no line for it"
+                continue
+            for glob in found.line.names:
+                if not any(match_glob(glob, s.name) is not None for s, _ in found.sources):
+                    where = f"({self.map.path}:{found.line.number})"
+                    yield "missing", f"{what}: no array matches '{glob}' {where}"
+                    break
+        for found in self.found:
+            text = self._mismatch(found)
+            if text:
+                yield "ambiguous", f"{found.object.name}: {text}"
 
-    def _taken(self, found: Found) -> list[str]:
-        transposed = ", transposed" if len(found.object.shape) == 2 and self.map.layout == "torch" else ""
-        return [
-            f"taken      {s.name} {s.describe()} -> {found.object.name} "
-            f"{shape_text(found.object.shape)}{transposed}"
-            f"{', widened' if s.type in ('float16', 'bfloat16') else ''}, source {i} of {len(found.sources)}"
-            for i, (s, _) in enumerate(found.sources, 1)
-        ]
-
-    def _leftover(self, s: Stored, problems: Problems) -> list[str]:
-        uses, what = self.uses[s.name], f"{s.name} {s.describe()}"
-        if not uses:
-            return self._problem(problems, "unused", what)
-        if len(uses) > 1:
-            numbers = f"lines {uses[0].number} and {uses[1].number} of {self.map.path} both match it"
-            if uses[0] is uses[1]:
-                numbers = f"line {uses[0].number} of {self.map.path} has it twice"
-            return self._problem(problems, "ambiguous", f"{what}: {numbers}")
-        return [f"ignored    {what}"] if uses[0].object is None else []
-
-    def _missing(self, found: Found, problems: Problems) -> list[str]:
-        names = found.line.names if found.line else []
-        matched = [s.name for s, _ in found.sources]
-        missed = [g for g in names if not any(match_glob(g, one) is not None for one in matched)]
-        if names and not missed:
-            return []
-        what, path = f"{found.object.name} {shape_text(found.object.shape)}", self.map.path
-        if not found.line:
-            return self._problem(problems, "missing", f"{what}: {path} has no line for it")
-        where = f"({path}:{found.line.number})"
-        return self._problem(problems, "missing", f"{what}: no array matches '{missed[0]}' {where}")
-
-    def _mismatch(self, found: Found, problems: Problems) -> list[str]:
+    def _mismatch(self, found: Found) -> str:
         """Every array must have as many sources as the first one, and the same parts of their names must tell
         them apart. Otherwise a kernel of one critic might meet a bias of another."""
         moments = found.object.name.startswith("adam/")  # which may have names of another form
@@ -352,19 +308,16 @@ class Match:
         n = len(found.sources)
         several = len(found.line.names) if found.line else 1
         if 1 < several < n:
-            text = f"{found.object.name}: expected one array for each of {several} names, found {n}"
-            return self._problem(problems, "ambiguous", text)
+            return f"expected one array for each of {several} names, found {n}"
         if not n or not first.sources or not found.line or not first.line:
-            return []
-        name, ours, theirs = found.object.name, found.line.glob, first.line.glob
+            return ""
+        ours, theirs = found.line.glob, first.line.glob
         if 1 in (several, len(first.line.names)) and n > 1 and several != len(first.line.names):
-            text = f"{name}: expected names of all critics on each line, or wildcards on each, found '{ours}'"
-            return self._problem(problems, "ambiguous", text)
+            return f"expected names of all critics on each line, or wildcards on each, found '{ours}'"
         if n != len(first.sources):
             others = f"'{theirs}' of {first.object.name} matches {len(first.sources)}"
-            return self._problem(problems, "ambiguous", f"{name}: '{ours}' matches {n} arrays, but {others}")
+            return f"'{ours}' matches {n} arrays, but {others}"
         for i, (a, b) in enumerate(zip(first.keys(), found.keys()), 1):
             if a != b:
-                text = f"{name}: source {i} of '{ours}' is '{b}', but source {i} of '{theirs}' is '{a}'"
-                return self._problem(problems, "ambiguous", text)
-        return []
+                return f"source {i} of '{ours}' is '{b}', but source {i} of '{theirs}' is '{a}'"
+        return ""

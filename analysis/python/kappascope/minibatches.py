@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from kappascope.arguments import plain
 from kappascope.losses import Head, Loss
 from kappascope.names import Array, Arrays
 from kappascope.refusal import fail, first_line
 
+ONE_ROW = "batch normalization over minibatches of one row: the outputs do not depend on the inputs"
 RESULTS = "output", "loss", "gradient_norm"  # of another program, with which the analyzer compares its own
 
 
@@ -37,11 +39,7 @@ def real_array(name: str, value: Any) -> Array:
             )
         return np.array(parts)
     try:
-        value = value.detach() if hasattr(value, "detach") else value
-        value = value.cpu() if hasattr(value, "cpu") else value
-        if "bfloat16" in str(getattr(value, "dtype", "")):
-            value = value.float() if hasattr(value, "float") else value.astype("float32")
-        array = np.asarray(value)
+        array = plain(value)
     except (RuntimeError, TypeError) as error:  # of tensors that are sparse, nested or on the device "meta"
         fail(
             f"{name}: expected an array with values: {first_line(error)}. Way out: to_dense() of a sparse "
@@ -100,17 +98,11 @@ def read_targets(
             f"targets: expected {rows[1]} rows per minibatch, as the inputs have, found {count}. Rows "
             "without a target have a meaning in batch normalization only"
         )
-    for text in warnings_of_rows(joint, rows[1]):
-        warnings.warn(text, stacklevel=3)
+    if joint and rows[1] == 1:
+        warnings.warn(ONE_ROW, stacklevel=3)
     if any(t.ndim == 4 for t in found):
         found = [t if t.ndim == 4 else np.repeat(t[:, :, None], ensemble, 2) for t in found]
     return np.concatenate(found, -1)
-
-
-def warnings_of_rows(joint: bool, rows: int) -> list[str]:
-    """What is strange about minibatches of so many rows, of a critic with batch normalization (joint)."""
-    one = "batch normalization over minibatches of one row: the outputs do not depend on the inputs"
-    return [one] if joint and rows == 1 else []
 
 
 def targets_of_heads(targets: Any, batched: bool, count: int) -> list[Array]:
@@ -129,24 +121,23 @@ def _target(
     shape = list(t.shape)
     t = t if batched else t[None]
     own = t.ndim == 4 and t.shape[2] == ensemble
-    columns = outputs
-    t = t[..., None] if t.ndim == 2 and columns == 1 else t
+    t = t[..., None] if t.ndim == 2 and outputs == 1 else t
     free = loss.name == "quantile" and not several  # any number of samples
     if (
         not (t.ndim == 3 or own)
         or t.shape[0] != rows[0]
         or not 1 <= t.shape[1] <= rows[1]
-        or t.shape[-1] != columns
+        or t.shape[-1] != outputs
         and not free
     ):
-        last = "T" if free else columns
+        last = "T" if free else outputs
         ways = {"ce": ". Way out: project each target on the atoms, as the training does"}
         if outputs > 1:
             taken = ". Way out: the value of the taken action alone, (q * one_hot).sum(-1)"
             ways |= {"mse": taken, "huber": taken}
         fail(
             f"targets: loss {loss.name} with {outputs} outputs: expected [N, B, {last}]"
-            + (" or [N, B]" if columns == 1 else "")
+            + (" or [N, B]" if outputs == 1 else "")
             + f", or [N, B, E, {last}] if each critic has its own, with N = {rows[0]}, B <= {rows[1]}, E = "
             f"{ensemble}"
             + ("" if batched else ", without N as the inputs have none")
@@ -178,6 +169,9 @@ def read_weights(weights: Any, targets: Array) -> Array | None:
 def read_results(what: str, given: Mapping[str, Any], shape: tuple[int, ...], rows: int) -> Arrays:
     """Results of the other program, for all minibatches or for the first one: outputs [N, R, E, K] or [N, B,
     E, K], others [N]. shape: (N, R, E, K); rows: B."""
+    for name in given:
+        if name not in RESULTS:
+            fail(f"{what}: expected output, loss or gradient_norm, found {name}")
     found = {name: real_array(f"{what}: {name}", value) for name, value in given.items()}
     for name, a in found.items():
         wants = [(n, r, *shape[2:]) for n in (shape[0], 1) for r in (shape[1], rows)]

@@ -8,14 +8,7 @@ from kappascope.refusal import fail, first_line
 from kappascope.stored import Stored, Weights, needed, values_of
 
 _START = 8  # bytes with the length of the header
-_TYPES = {
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F32": "float32",
-    "F64": "float64",
-    "I32": "int32",
-    "I64": "int64",
-}
+_TYPES = dict(F16="float16", BF16="bfloat16", F32="float32", F64="float64", I32="int32", I64="int64")
 
 
 def open_safetensors(w: Weights) -> None:

@@ -24,11 +24,8 @@ _MOST_NUMBERS = 1 << 44  # of an array: as many doubles as an address space of 4
 INFLATED = 1032  # Deflate expands one byte to at most this many (zlib, "Technical Details")
 _SMALL = 8_000_000  # for an array of more numbers, the free memory is looked up
 _MOST_COUNTS = 1 << 16  # numbers of steps in an array
+SAVEZ = "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
 _BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # the types of real numbers
-
-
-def shape_text(shape: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
 
 
 def length_of(name: str) -> int:
@@ -61,7 +58,7 @@ class Stored:
         return self.type in _BYTES
 
     def describe(self) -> str:
-        return f"{self.type[:10]} {shape_text(self.shape)}"
+        return f"{self.type[:10]} {list(self.shape)}"
 
 
 class Weights:
@@ -84,7 +81,7 @@ class Weights:
         if len(s.shape) > _MOST_DIMS or not all(type(d) is int and 0 <= d < 1 << 63 for d in s.shape):
             fail(
                 f"{self.path}: {s.name}: expected a shape of at most {_MOST_DIMS} dimensions, found "
-                f"{shape_text(s.shape)[:60]}"
+                f"{str(list(s.shape))[:60]}"
             )
         if math.prod(max(d, 1) for d in s.shape) > _MOST_NUMBERS:
             fail(f"{self.path}: {s.name}: more numbers than can be addressed")
@@ -183,9 +180,8 @@ def limited_memory(more: int) -> Iterator[None]:
     limits = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm", encoding="ascii") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
-    wanted = now + more
-    hard = limits[1]
-    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
+    most, hard = now + more, limits[1]
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
     try:
         yield
     finally:

@@ -6,14 +6,12 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
 
 from kappascope.refusal import fail, first_line
-from kappascope.stored import Stored, Weights, limited_memory
+from kappascope.stored import SAVEZ, Stored, Weights, limited_memory
 
 _DEEPEST = 24  # dictionaries in dictionaries
 _CONVERT = (
@@ -27,21 +25,6 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LEGACY = b"l\xfc\x9cF\xf9 j\xa8P\x19"  # the number with which files of torch.save before version 1.6 begin
 
 
-@contextmanager
-def _no_programs(torch: Any) -> Iterator[None]:
-    """Before version 2.6, torch.load runs TorchScript even with weights_only=True. (It unpacks archives of
-    tar, too, but only from files with a descriptor; here it is given bytes.)"""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise ValueError("weights_only=True: it is a program of TorchScript")
-
-    kept, torch.jit.load = torch.jit.load, refuse
-    try:
-        yield
-    finally:
-        torch.jit.load = kept
-
-
 def open_torch(w: Weights, source: Any, size: int, entry: str = "") -> None:
     """source: a path, or the bytes of a file, which is this entry of an archive."""
     w.format, path = w.format or "PyTorch", w.path
@@ -51,10 +34,11 @@ def open_torch(w: Weights, source: Any, size: int, entry: str = "") -> None:
             source = file.read()
     if source[:1] == b"\x80" and _LEGACY not in source[:64]:
         fail(
-            f"{where}: expected tensors with names, found a pickle, whose code is not run. Way out: "
-            "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
+            f"{where}: expected tensors with names, found a pickle, whose code is not run. Way out: " + SAVEZ
         )
     try:
+        from unittest import mock  # which imports much
+
         import torch
     except ImportError:
         unzip = f"unzip -p {path} {entry} > {entry}; " if entry else ""
@@ -65,8 +49,11 @@ def open_torch(w: Weights, source: Any, size: int, entry: str = "") -> None:
         )
     if tuple(int(n) for n in re.findall(r"\d+", torch.__version__)[:2]) < (1, 13):
         fail(f"{where}: expected PyTorch 1.13 or newer, with weights_only=True, found {torch.__version__}")
+    # Before version 2.6, torch.load runs TorchScript even with weights_only=True. (It unpacks archives of
+    # tar, too, but only from files with a descriptor; here it is given bytes.)
+    refusal = ValueError("weights_only=True: it is a program of TorchScript")
     try:
-        with limited_memory((2 << 30) + 4 * size), _no_programs(torch):
+        with limited_memory((2 << 30) + 4 * size), mock.patch.object(torch.jit, "load", side_effect=refusal):
             found = torch.load(io.BytesIO(source), map_location="cpu", weights_only=True)
     except Exception as error:
         _refuse(where, torch.__version__, error)

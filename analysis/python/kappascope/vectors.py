@@ -15,12 +15,12 @@ from kappascope.description import Description, Layer
 from kappascope.export_flax import FLAX, names_of, take
 from kappascope.export_torch import bind, common_description, modules_of, share_layers
 from kappascope.graph import Graph
-from kappascope.hdf5 import read_own
+from kappascope.hdf5 import read_hdf5
 from kappascope.losses import Loss
 from kappascope.minibatches import read_minibatches
 from kappascope.names import Array, Arrays, Module, Path, Tensor
 from kappascope.reference import leaves_of, nest
-from kappascope.refusal import fail
+from kappascope.refusal import Refused, fail
 from kappascope.tracing import plain_module, surroundings
 
 ROWS = 8  # of inputs that are made up to trace a module
@@ -44,9 +44,7 @@ def load_vectors(
                such a tree of arrays
 
     Raises Refused if the file has no vectors, or is of other critics."""
-    vectors, parameters = read_own(path, "kappascope-vector", "a file of vectors", _read)
-    if vectors.ndim != 2:
-        fail(f"{path}: /vector: expected [k, n], found {list(vectors.shape)}")
+    vectors, parameters = _read(path)
     several = isinstance(critics, (list, tuple))
     if hasattr(critics[0] if several and critics else critics, "items"):
         return _trees(path, critics, names or {}, parameters, vectors)
@@ -76,11 +74,28 @@ def load_vectors(
     )
 
 
-def _read(file: Any) -> tuple[Array, str]:
+def _read(path: Path) -> tuple[Array, str]:
     """The vectors [k, n], and what they are over."""
-    over = file.attrs.get("parameters", "")
-    over = over.decode("utf-8", "replace") if isinstance(over, bytes) else str(over)
-    return np.asarray(file["vector"][()], np.float64), over
+
+    def read(file: Any) -> tuple[Array, str]:
+        format, over = (
+            one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one)
+            for one in (file.attrs.get("format", "another file of HDF5"), file.attrs.get("parameters", ""))
+        )
+        if format != "kappascope-vector":
+            fail(f"{path}: expected a file of vectors (kappascope-vector), found {format}")
+        return np.asarray(file["vector"][()], np.float64), over
+
+    try:
+        vectors, over = read_hdf5(path, read)
+    except Refused:
+        raise
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        fail(f"{path}: expected a file of vectors, which `kappascope analyze` writes: {said}")
+    if vectors.ndim != 2:
+        fail(f"{path}: /vector: expected [k, n], found {list(vectors.shape)}")
+    return vectors, over
 
 
 def _trees(path: Path, critics: Any, names: Mapping[str, str], parameters: str, vectors: Array) -> list[Any]:
