@@ -8,7 +8,7 @@ import glob
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import h5py
@@ -83,11 +83,12 @@ def lock(file: Any) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def write_file(path: Path, image: bytes) -> None:
-    """Writes a file that appears whole or not at all."""
+def write_file(path: Path, image: bytes, shared: bool = False) -> None:
+    """Writes a file that appears whole or not at all. shared: other programs may write the same one now."""
     check_replaceable(path)
     path = os.fspath(path)
-    remove_abandoned(f"{glob.escape(path)}.[0-9]*-[0-9]*.part")
+    if not shared:
+        remove_abandoned(f"{glob.escape(path)}.[0-9]*-[0-9]*.part")
     temporary = f"{path}.{os.getpid()}-{time.time_ns()}.part"
     try:
         with open(temporary, "xb") as file:
@@ -125,15 +126,18 @@ def write_checkpoint(
     arrays: Arrays,
     batch: Arrays,
     adam: dict[str, Any] | None,
-    root: dict[str, Any],
+    given: Mapping[str, Any] | None,
+    step: int | None = None,
     fixed: bool = False,
 ) -> None:
     """arrays: {"NN_kind/name": [E, ...]}; batch: {name: array}; adam: None, or {"m": arrays, "v":
-    arrays, attributes}; root: further attributes of the file; fixed: strings have a fixed length."""
+    arrays, attributes}; given: further attributes of the file; step: the attribute env_step; fixed:
+    strings have a fixed length."""
     say: Callable[[str], Any] = fixed_string if fixed else str
     contents = {f"critic/{name}": array for name, array in arrays.items()}
     contents |= {f"batch/{name}": array for name, array in batch.items()}
     own = {"format": say("kappascope-checkpoint"), "version": 2 if "weight" in batch else 1}
+    root = ({} if step is None else {"env_step": step}) | dict(given or {})
     reserved = [name for name in own if name in root]
     if reserved:
         fail(f"attributes: {', '.join(reserved)} says what kind of file this is, and cannot be given")

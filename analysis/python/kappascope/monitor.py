@@ -133,8 +133,8 @@ class Monitor(Run):
         command = [*([nice, "-n", "19"] if nice else []), self._program or find_program(), "analyze"]
         command += ["--json", "--quiet", f"--out={folder}", *self._options, path]
         self._analyzed = step
-        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        try:
+        with contextlib.ExitStack() as files:
+            self._out, self._err = [files.enter_context(tempfile.TemporaryFile()) for _ in range(2)]
             # In a session of its own: Ctrl-C at the terminal ends the training, which then ends the
             # analysis.
             self._process = subprocess.Popen(
@@ -145,18 +145,11 @@ class Monitor(Run):
                 env=self._environment,
                 start_new_session=True,
             )
-        except BaseException:
-            self._clean()
-            raise
+            self._files = files.pop_all()
 
     def _finish(self) -> None:
         """Logs the statistics of the analysis that has ended."""
-        process, self._process = self._process, None
-        try:
-            values = self._read(process.returncode if process else None)
-        finally:
-            self._clean()
-        failed = []
+        values, failed = self._read(), []
         for log in self._logs:
             try:
                 log(self._analyzed, values)
@@ -165,26 +158,25 @@ class Monitor(Run):
         if failed:
             raise failed[0]
 
-    def _read(self, status: int | None) -> Row:
+    def _read(self) -> Row:
         """The numbers that the analyzer printed."""
-        self._out.seek(0)
-        self._err.seek(0)
-        lines = self._out.read().splitlines()
-        if status != 0 or not lines:
-            said = self._err.read().decode(errors="replace").strip().splitlines()
-            raise RuntimeError(
-                f"kappascope analyze: exit status {status}: "
-                f"{said[-1] if said else 'no statistics and no message'}"
+        process, self._process = self._process, None
+        with self._files:
+            self._out.seek(0)
+            self._err.seek(0)
+            lines, said = (
+                self._out.read().splitlines(),
+                self._err.read().decode(errors="replace").splitlines(),
             )
+        status = process.returncode if process else None
+        if status != 0 or not lines:
+            message = [line.strip() for line in said if line.strip()] or ["no statistics and no message"]
+            raise RuntimeError(f"kappascope analyze: exit status {status}: {message[-1]}")
         return {
             key: value
             for key, value in json.loads(lines[0]).items()
             if value is None or isinstance(value, (int, float)) and not isinstance(value, bool)
         }
-
-    def _clean(self) -> None:
-        self._out.close()
-        self._err.close()
 
     def close(self, wait: float | None = None) -> None:
         """Waits for the last analysis, at most `wait` seconds, and logs it; a longer one is
@@ -201,16 +193,12 @@ class Monitor(Run):
         if not self._process:
             return
         try:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(min(wait, 2))
-            except subprocess.TimeoutExpired:
-                if wait > 2:
-                    print(
-                        f"kappascope: waiting for the analysis of step {self._analyzed}, at most {wait:g} s",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-                self._process.wait(max(wait - 2, 0))
+            if self._process.returncode is None and wait > 2:
+                text = f"kappascope: waiting for the analysis of step {self._analyzed}, at most {wait:g} s"
+                print(text, file=sys.stderr, flush=True)
+            self._process.wait(max(wait - 2, 0))
             self._finish()
         except subprocess.TimeoutExpired:
             self._stop()
@@ -233,4 +221,4 @@ class Monitor(Run):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(5 if sign == signal.SIGTERM else None)
                 break
-        self._clean()
+        self._files.close()

@@ -10,37 +10,33 @@ from typing import Any
 from kappascope.checkpoint import write_file
 
 
-def _lines(path: str) -> list[str]:
-    """The complete lines of a file, header included; none if there is no file."""
+def _rows(path: str) -> tuple[str, list[tuple[int | None, str]]]:
+    """The header of a file, and its complete rows with their steps, None of one without; ("", []) without a
+    file."""
     if not os.path.exists(path):
-        return []
+        return "", []
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-        return [line for line in file if line.endswith("\n")]
-
-
-def _step(line: str, column: int) -> int | None:
-    """The step of a row; None if it has none."""
-    try:
-        return int(float(line.rstrip("\r\n").split(",")[column]))
-    except (ValueError, OverflowError, IndexError):
-        return None
-
-
-def _column(header: str) -> int:
+        header, *rows = [line for line in file if line.endswith("\n")] or [""]
     names = header.rstrip("\r\n").split(",")
-    return names.index("env_step") if "env_step" in names else 0
+    column = names.index("env_step") if "env_step" in names else 0
+
+    def step(row: str) -> int | None:
+        try:
+            return int(float(row.rstrip("\r\n").split(",")[column]))
+        except (ValueError, OverflowError, IndexError):
+            return None
+
+    return header, [(step(row), row) for row in rows]
 
 
 def header_of(path: str) -> list[str]:
     """The names of the columns; none without a file."""
-    return next(csv.reader(_lines(path)[:1]), [])
+    return next(csv.reader([_rows(path)[0]]), [])
 
 
 def steps_of(path: str) -> list[int]:
     """The steps of the complete rows."""
-    lines = _lines(path)
-    found = [_step(line, _column(lines[0])) for line in lines[1:]]
-    return [step for step in found if step is not None]
+    return [step for step, _ in _rows(path)[1] if step is not None]
 
 
 def cut_rows(path: str, last: int, copy: str | None = None) -> None:
@@ -48,8 +44,8 @@ def cut_rows(path: str, last: int, copy: str | None = None) -> None:
     under the name `copy`, if one is given."""
     if not os.path.exists(path):
         return
-    lines = _lines(path)
-    kept = lines[:1] + [line for line in lines[1:] if (_step(line, _column(lines[0])) or 0) <= last]
+    header, rows = _rows(path)
+    kept = [header, *(row for step, row in rows if (step or 0) <= last)]
     text = "".join(kept).encode("utf-8", "surrogateescape")
     if len(text) == os.path.getsize(path):
         return
@@ -62,16 +58,12 @@ def cut_rows(path: str, last: int, copy: str | None = None) -> None:
 def append_row(path: str, row: dict[str, Any]) -> None:
     """A row of a CSV file, under the header that it has or gets; a value that is not resolved is
     empty. On a full disk the file stays as it was."""
-    text = io.StringIO()
+    text, header = io.StringIO(), header_of(path)
     size = os.path.getsize(path) if os.path.exists(path) else 0
-    header = list(row)
-    if size > 0:
-        with open(path, encoding="utf-8", newline="") as file:
-            header = next(csv.reader(file))
-    writer = csv.DictWriter(text, header, restval="", extrasaction="ignore", lineterminator="\n")
-    if size == 0:
+    writer = csv.DictWriter(text, header or list(row), restval="", extrasaction="ignore", lineterminator="\n")
+    if not header:
         writer.writeheader()
-    writer.writerow({key: "" if value is None else value for key, value in row.items()})
+    writer.writerow(row)  # None becomes ""
     try:
         with open(path, "a", encoding="utf-8", newline="") as file:
             file.write(text.getvalue())

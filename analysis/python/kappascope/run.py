@@ -6,12 +6,15 @@ import contextlib
 import fcntl
 import glob
 import hashlib
+import itertools
 import os
 import random
 import re
 import shutil
 import sys
+import sysconfig
 import time
+import traceback
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -21,8 +24,8 @@ import numpy as np
 from kappascope.arguments import attributes_of, check_functions, check_names, real, whole
 from kappascope.checkpoint import fixed_string, write_file
 from kappascope.hdf5 import read_hdf5
-from kappascope.lines import Lines, in_one_line, line_of
 from kappascope.names import Path
+from kappascope.refusal import Refused, printable
 from kappascope.rows import append_row, cut_rows, header_of, steps_of
 from kappascope.samples import Samples, shapes_of
 
@@ -97,6 +100,7 @@ class Run:
         self.minibatches = self._label = minibatches  # what is asked for, and what checkpoints say
         self.folder = os.path.join(self.study, "runs", self.env, self.name, f"seed{self.seed}")
         self.returns = os.path.join(self.folder, "returns.csv")
+        self._drawn = os.path.join(self.folder, "minibatches.npz")
         self.step: int | None = None  # of the last call
         self._evaluated = -1  # the step of the last evaluation
         self._due = -1  # the multiple of `every` that is saved next; not known before the first call
@@ -237,7 +241,9 @@ class Run:
             return
         if not self._lock and not self._take_lock(wait):
             return
-        self._write_study()
+        path = os.path.join(self.study, "study.study")
+        if not os.path.exists(path):
+            write_file(path, STUDY.encode(), shared=True)
         others = sorted(set(os.listdir(os.path.join(self.study, "runs"))) - {self.env})
         if others:
             self._lines.say(
@@ -280,27 +286,6 @@ class Run:
         _held[os.path.realpath(self.folder)] = self
         return True
 
-    def _write_study(self) -> None:
-        """study.study, unless there is one: runs that start at the same time write it once."""
-        path = os.path.join(self.study, "study.study")
-        if os.path.exists(path):
-            return
-        temporary = os.path.join(self.study, f".kappascope-{os.getpid()}-{time.time_ns()}")
-        try:
-            with open(temporary, "x", encoding="utf-8") as file:
-                file.write(STUDY)
-                file.flush()
-                os.fsync(file.fileno())
-            try:
-                os.link(temporary, path)
-            except FileExistsError:
-                pass
-            except OSError:  # a file system without links
-                os.replace(temporary, path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-
     def checkpoints(self) -> list[int]:
         """The steps of the checkpoints that the folder has."""
         names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
@@ -319,14 +304,12 @@ class Run:
         later = {f"step_{s:09d}" for s in saved if s > step}
         names = [name for name in os.listdir(self.folder) if name.split(".")[0] in later]
         first = not any(s <= step for s in saved)  # whether none stays
-        if first:
-            names += [name for name in [os.path.basename(self._drawn)] if os.path.exists(self._drawn)]
+        if first and os.path.exists(self._drawn):
+            names.append(os.path.basename(self._drawn))
         rows_later = max(steps_of(self.returns), default=-1) > row
         if later or rows_later:
-            number = 1
-            while os.path.exists(os.path.join(self.folder, f"replaced-{number}")):
-                number += 1
-            away = os.path.join(self.folder, f"replaced-{number}")
+            folders = (os.path.join(self.folder, f"replaced-{number}") for number in itertools.count(1))
+            away = next(folder for folder in folders if not os.path.exists(folder))
             os.mkdir(away)
             if rows_later:
                 cut_rows(self.returns, row, os.path.join(away, "returns.csv"))
@@ -348,10 +331,6 @@ class Run:
                 if not self.draw:
                     self._check_inputs(self._path(before[0]))
 
-    @property
-    def _drawn(self) -> str:
-        return os.path.join(self.folder, "minibatches.npz")
-
     def _path(self, step: int) -> str:
         return os.path.join(self.folder, f"step_{step:09d}.h5")
 
@@ -361,11 +340,8 @@ class Run:
         path = self._path(step)
         temporary = os.path.join(self.folder, f".kappascope-{os.getpid()}-{os.path.basename(path)}")
         try:
-            if self.draw is None:
-                self._ask("save", temporary, step)
-            elif self.minibatches == "fresh":
-                self._ask("save", temporary, step, self._ask("draw"))
-            else:
+            given = [self._ask("draw")] if self.draw and self.minibatches == "fresh" else []
+            if self.draw and not given:
                 if self._samples is None:
                     self._samples = Samples(self._drawn, lambda: self._ask("draw"))
                     if self._samples.new and any(saved < step for saved in self.checkpoints()):
@@ -375,7 +351,8 @@ class Run:
                             f"{self._drawn}: expected the minibatches of the run's first checkpoint, found "
                             "no file: new ones are drawn, and the checkpoints say fresh",
                         )
-                self._ask("save", temporary, step, self._samples.get())
+                given = [self._samples.get()]
+            self._ask("save", temporary, step, *given)
             if not os.path.isfile(temporary):
                 raise RuntimeError("expected save to write a file of the name that it is given, found none")
             if self.draw is None and self._label == "fixed" and not self._check_inputs(temporary, known=True):
@@ -485,3 +462,59 @@ def _with_attributes(path: str, attributes: Mapping[str, Any]) -> bytes:
 
     image: bytes = _read_checkpoint(path, change, known=True, mode="r+", driver="core", backing_store=False)
     return image
+
+
+# --- messages ---
+
+
+def in_one_line(error: BaseException) -> str:
+    """What went wrong, in one line: of several refusals the first."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return where + error.strerror
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    said = " ".join(lines[:2]) + (f" (and {len(lines) - 2} more)" if len(lines) > 2 else "")
+    plain = isinstance(error, Refused) or type(error) in (RuntimeError, TypeError, ValueError)
+    return said if plain and said else f"{type(error).__name__}: {said}".rstrip(": ")
+
+
+def line_of(error: BaseException) -> str:
+    """ "FILE:LINE: SOURCE: " of the innermost line of the caller's own code that the error came through."""
+    libraries = os.path.dirname(__file__) + os.sep, sysconfig.get_path("stdlib") + os.sep
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        installed = re.search(r"[/\\](site|dist)-packages[/\\]", frame.filename)
+        if frame.line and not installed and not frame.filename.startswith(libraries):
+            return f"{os.path.basename(frame.filename)}:{frame.lineno}: {frame.line[:100]}: "
+    return ""
+
+
+def _print(text: str) -> None:
+    with contextlib.suppress(Exception):  # standard error may be closed
+        print(f"kappascope: {printable(text)}", file=sys.stderr, flush=True)
+
+
+class Lines:
+    """The lines about a run in `folder`. at_end: what is said when the run ends, unless it is empty."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.at_end = folder, ""
+        self._owner, self._said = os.getpid(), set[str]()
+
+    def say(self, step: Any, message: str) -> None:
+        """Prints a line, once for all steps."""
+        kind = re.sub(r"\d+", "", message)
+        if kind in self._said:
+            return
+        self._said.add(kind)
+        with contextlib.suppress(Exception):  # of a step that is no number
+            where = "" if step is None else f"step {str(step)[:40]}: "
+            _print(f"{where}{message} (the training goes on; this is said once)")
+
+    def report(self, step: Any, error: Exception, so: str) -> None:
+        self.say(step, f"{self.folder}: {in_one_line(error)}: {so}")
+
+    def end(self) -> None:
+        """Says `at_end`, once; not in a process that was forked."""
+        if self.at_end and os.getpid() == self._owner:
+            _print(f"{self.folder}: {self.at_end}")
+        self.at_end = ""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kappascope.arguments import plain
 from kappascope.checkpoint import write_file
 from kappascope.names import Array
 
@@ -83,10 +84,7 @@ def _walk(value: Any, change: Callable[[Any], Any]) -> Any:
 
 def _plain(leaf: Any) -> Array:
     """A copy of an array, whatever framework it comes from."""
-    value = leaf.detach().cpu() if hasattr(leaf, "detach") else leaf
-    if "bfloat16" in str(getattr(value, "dtype", "")):
-        value = value.float() if hasattr(value, "float") else value.astype("float32")
-    array = np.array(value)
+    array = np.array(plain(leaf))
     if array.dtype.kind not in "biuf":
         raise TypeError(f"draw: expected arrays or tensors of numbers, found {type(leaf).__name__}")
     return array
