@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import warnings
-from collections.abc import Iterator
-from ctypes import c_size_t, c_void_p
+from collections.abc import Callable, Iterator
+from ctypes import c_void_p
 from typing import Any
 
 import numpy as np
@@ -42,39 +43,27 @@ def analyze(given: Path | Operator, progress: bool = True, **options: Any) -> Sp
     name, handle = os.fsencode(given), c_void_p()
     lib.prepare_products()
     lib.call("scout", name)
-    with _request(progress, options) as (request, raised):
-        try:
-            lib.call("analyze", name, ctypes.byref(request), ctypes.byref(handle))
-        except Exception:
-            _raise_first(raised)
-            raise
+    with _request(progress, options) as (request, _):
+        lib.call("analyze", name, ctypes.byref(request), ctypes.byref(handle))
     return Spectrum(lib, handle)
 
 
 def _analyze_operator(lib: Library, a: Operator, progress: bool, options: dict[str, Any]) -> Spectrum:
     n = a.shape[0]
     handle, found = c_void_p(), c_void_p()
-    with _request(progress, options) as (request, raised):
 
-        def call(x: Any, y: Any, exact: bool) -> int:
-            try:
-                _view(y, n)[:] = a.multiply(_view(x, n).copy(), exact)
-            except BaseException as error:  # also KeyboardInterrupt: it must not cross C
-                raised.append(error)
-                return 1
-            return 0
+    def multiply(x: Any, y: Any, exact: bool = False) -> None:
+        _view(y, n)[:] = a.multiply(_view(x, n).copy(), exact)
 
-        product = PRODUCT(lambda _, x, y: call(x, y, False))
-        exact = PRODUCT(lambda _, x, y: call(x, y, True)) if a.exact else PRODUCT()
+    with _request(progress, options) as (request, caught):
+        product = PRODUCT(caught(multiply))
+        exact = PRODUCT(caught(functools.partial(multiply, exact=True))) if a.exact else PRODUCT()
         try:
             if a.precision == "f64":
                 lib.call("operator_from_product", n, product, None, ctypes.byref(handle))
             else:
                 lib.call("operator_from_products", n, product, exact, None, ctypes.byref(handle))
             lib.call("operator_analyze", handle, ctypes.byref(request), ctypes.byref(found))
-        except Exception:
-            _raise_first(raised)
-            raise
         finally:
             lib.free("operator", handle)
     return Spectrum(lib, found)
@@ -84,32 +73,36 @@ def _view(at: Any, n: int) -> Array:
     return np.ctypeslib.as_array(at, (n,))
 
 
-def _raise_first(raised: list[BaseException]) -> None:
-    if raised:
-        raise raised[0] from None
-
-
 @contextlib.contextmanager
-def _request(progress: bool, options: dict[str, Any]) -> Iterator[tuple[Request, list[BaseException]]]:
-    """The options, and who watches; the list has what was raised while C called."""
+def _request(progress: bool, options: dict[str, Any]) -> Iterator[tuple[Request, Callable[[Any], Any]]]:
+    """The options, and who watches; and caught(function), which C may call in place of a function. What that
+    raises there is raised in place of the error that C returns."""
     given = [
         Option(key.replace("_", "-").encode(), ("yes" if value is True else str(value)).encode())
         for key, value in options.items()
         if value is not None and value is not False
     ]
     raised: list[BaseException] = []
-    with _bar(progress) as bar:
 
-        def watch(_: Any, done: int, products: int) -> int:
+    def caught(function: Callable[..., None]) -> Callable[..., int]:
+        def call(_: Any, *arguments: Any) -> int:
             try:
-                bar(done, products)
-            except BaseException as error:
+                function(*arguments)
+            except BaseException as error:  # also KeyboardInterrupt: it must not cross C
                 raised.append(error)
                 return 1
             return 0
 
+        return call
+
+    with _bar(progress) as bar:
         listed = (Option * len(given))(*given)
-        yield Request(c_size_t(len(given)), listed, WATCH(watch), None), raised
+        try:
+            yield Request(len(given), listed, WATCH(caught(bar)), None), caught
+        except Exception:
+            if raised:
+                raise raised[0] from None
+            raise
 
 
 @contextlib.contextmanager

@@ -17,6 +17,10 @@ PRODUCT = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_double), POINTER(c_double)
 WATCH = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_size_t)
 
 
+def _fields(**types: Any) -> list[tuple[str, Any]]:
+    return list(types.items())
+
+
 class Sizes(ctypes.Structure):
     _fields_ = [
         (name, c_size_t)
@@ -26,59 +30,44 @@ class Sizes(ctypes.Structure):
 
 
 class Shape(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("rows", c_size_t), ("columns", c_size_t)]
+    _fields_ = _fields(name=c_char_p, rows=c_size_t, columns=c_size_t)
 
 
 class LayerParts(ctypes.Structure):
     _fields_ = [
-        ("name", c_char * 32),
-        ("kind", c_char_p),
-        ("outputs", c_size_t),
-        ("trainable", c_bool),
-        ("joint", c_bool),
-        ("parameter", Shape * 3),
-        ("state", Shape * 3),
+        *_fields(name=c_char * 32, kind=c_char_p, outputs=c_size_t, trainable=c_bool, joint=c_bool),
+        *_fields(parameter=Shape * 3, state=Shape * 3),
     ]
 
 
 class HeadParts(ctypes.Structure):
     _fields_ = [
-        ("loss", c_char_p),
-        ("outputs", c_size_t),
-        ("targets", c_size_t),
-        ("min", c_double),
-        ("max", c_double),
-        ("delta", c_double),
-        ("weight", c_double),
+        *_fields(loss=c_char_p, outputs=c_size_t, targets=c_size_t),
+        *_fields(min=c_double, max=c_double, delta=c_double, weight=c_double),
     ]
 
 
 class Option(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("value", c_char_p)]
+    _fields_ = _fields(name=c_char_p, value=c_char_p)
 
 
 class Request(ctypes.Structure):
-    _fields_ = [("options", c_size_t), ("option", POINTER(Option)), ("watch", WATCH), ("watcher", c_void_p)]
+    _fields_ = _fields(options=c_size_t, option=POINTER(Option), watch=WATCH, watcher=c_void_p)
 
 
 class Reading(ctypes.Structure):
     _fields_ = [
-        ("name", c_char_p),
-        ("value", c_double),
-        ("lower", c_double),
-        ("upper", c_double),
-        ("what", c_char_p),
-        ("meaning", c_char_p),
-        ("text", c_char * 96),
+        *_fields(name=c_char_p, value=c_double, lower=c_double, upper=c_double),
+        *_fields(what=c_char_p, meaning=c_char_p, text=c_char * 96),
     ]
 
 
 class Attribute(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("text", c_char_p), ("number", c_double), ("integer", c_bool)]
+    _fields_ = _fields(name=c_char_p, text=c_char_p, number=c_double, integer=c_bool)
 
 
 class StoredArray(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("rows", c_size_t), ("columns", c_size_t), ("values", POINTER(c_double))]
+    _fields_ = _fields(name=c_char_p, rows=c_size_t, columns=c_size_t, values=POINTER(c_double))
 
 
 # The functions that return a status, with their arguments.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kappascope.arguments import plain
 from kappascope.names import Array, Module, Tensor
 
 Product = Callable[[Array], Any]
@@ -60,10 +61,7 @@ class Operator:
 
     def multiply(self, x: Array, exact: bool = False) -> Array:
         """A x, checked. Raises ValueError, and what the product raises."""
-        y = (self.exact if exact and self.exact else self.product)(x)
-        if hasattr(y, "detach"):  # PyTorch
-            y = y.detach().cpu()
-        y = np.asarray(y)
+        y = plain((self.exact if exact and self.exact else self.product)(x))
         if y.dtype.kind not in "fiu":
             raise TypeError(f"product: expected real numbers, found an array of {y.dtype}")
         if y.shape != x.shape:
@@ -214,6 +212,14 @@ def _widening(torch: Module, tensors: list[Tensor], wide: list[Tensor]) -> Any:
     return Widening()
 
 
+def jax_float64() -> Any:
+    """In which arrays of JAX may be in float64."""
+    import jax
+    import jax.experimental
+
+    return (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64(True)  # since version 0.8
+
+
 def jax_hessian(loss: Callable[[Any], Any], parameters: Any) -> Operator:
     """The Hessian of a loss in JAX at parameters, a tree of arrays: loss(parameters) is a scalar.
 
@@ -224,12 +230,7 @@ def jax_hessian(loss: Callable[[Any], Any], parameters: Any) -> Operator:
     float32, and certificates in float64 by jax.enable_x64, where arrays of the loss's own widen as
     JAX widens them; what the loss itself casts to float32 stays so."""
     import jax
-    import jax.experimental
     from jax.flatten_util import ravel_pytree
-
-    enable_x64: Any = (
-        jax if hasattr(jax, "enable_x64") else jax.experimental
-    ).enable_x64  # since version 0.8
 
     flat, unravel = ravel_pytree(parameters)
 
@@ -247,7 +248,7 @@ def jax_hessian(loss: Callable[[Any], Any], parameters: Any) -> Operator:
     kept: list[Any] = []
 
     def exact(x: Array) -> Array:
-        with enable_x64(True):
+        with jax_float64():
             if not kept:
                 wide = jax.tree_util.tree_map(lambda a: np.asarray(a, dtype=np.float64), parameters)
                 kept.append(products(*ravel_pytree(wide)))

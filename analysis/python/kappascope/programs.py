@@ -51,16 +51,12 @@ def program(name: str = "kappascope") -> str:
 
 def _arguments(options: dict[str, Option]) -> list[str]:
     """["--weight-decay=0.1", "--exact"] from {"weight_decay": 0.1, "exact": True}."""
-    found = []
-    for key, value in options.items():
-        name = "--" + key.replace("_", "-")
-        if value is True:
-            found.append(name)
-        elif isinstance(value, (list, tuple)):
-            found += [f"{name}={one}" for one in value]
-        elif value is not None and value is not False:
-            found.append(f"{name}={value}")
-    return found
+    return [
+        f"--{key.replace('_', '-')}" + ("" if one is True else f"={one}")
+        for key, value in options.items()
+        for one in (value if isinstance(value, (list, tuple)) else [value])
+        if one is not None and one is not False
+    ]
 
 
 def call(*arguments: str, allowed: Iterable[int] = (0,)) -> tuple[int, str]:
@@ -72,21 +68,6 @@ def call(*arguments: str, allowed: Iterable[int] = (0,)) -> tuple[int, str]:
         message = said[-1] if said else f"kappascope {arguments[0]}: exit status {done.returncode}"
         raise ProgramError(message, done.returncode)
     return done.returncode, done.stdout.decode(errors="replace")
-
-
-def _paths(checkpoints: Any) -> list[str]:
-    """Paths as operands: one that begins with a dash would be taken for an option."""
-    given = [checkpoints] if isinstance(checkpoints, (str, os.PathLike)) else checkpoints
-    paths = [os.fspath(path) for path in given]
-    if not paths:
-        raise ValueError("checkpoints: expected at least one path, found none")
-    return [os.path.join(".", path) if path.startswith("-") else path for path in paths]
-
-
-def _check_options(command: str, options: dict[str, Option]) -> None:
-    wrong = sorted({"json", "csv", "quiet", "help", "usage", "version"} & set(options))
-    if wrong:
-        raise TypeError(f"{command}: expected no option {wrong[0]}, as its output is read here")
 
 
 def audit(checkpoint: Path, **options: Option) -> Row:
@@ -102,13 +83,17 @@ def audit(checkpoint: Path, **options: Option) -> Row:
     a limit of fail_if is met; and for each operator ("hessian", "ggn", "residual", with Adam's second moments
     "preconditioned") {statistic: number}, NaN where one is not resolved. Raises ProgramError with the line
     that the program printed, FileNotFoundError without the program."""
-    _check_options("audit", options)
+    wrong = sorted({"json", "csv", "quiet", "help", "usage", "version"} & set(options))
+    if wrong:
+        raise TypeError(f"audit: expected no option {wrong[0]}, as its output is read here")
     for key in ("order", "batches", "seed", "count_above"):
         if isinstance(options.get(key), (list, tuple)):
             raise TypeError(f"audit: {key}: expected one value, found {options[key]!r}")
-    path, *others = _paths(checkpoint)
-    if others:
+    if not isinstance(checkpoint, (str, os.PathLike)):
         raise TypeError(f"audit: checkpoint: expected one path, found {checkpoint!r}")
+    path = os.fspath(checkpoint)
+    if path.startswith("-"):  # which would be taken for an option
+        path = os.path.join(".", path)
     status, text = call("audit", "--quiet", *_arguments(options), path, allowed=(0, 3))
     findings = text.partition("\nFindings\n")[2].partition("\n\n")[0].split("\n  - ")
     from kappascope.spectra import load_spectrum

@@ -6,7 +6,7 @@ import difflib
 import errno
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NoReturn
 
 
@@ -18,15 +18,10 @@ def fail(message: str, lines: Iterable[str] = ()) -> NoReturn:
     raise Refused("\n  ".join([message, *dict.fromkeys(lines)]))
 
 
-def did_you_mean(word: str, known: Iterable[str], hints: Mapping[str, str] | None = None) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """ "; did you mean X?", or nothing if no known word is similar."""
-    candidates = [
-        (hints or {}).get(word.lower()),
-        *difflib.get_close_matches(word, known, 1),
-        *difflib.get_close_matches(word.lower(), known, 1),
-    ]
-    near = next(filter(None, candidates), None)
-    return f"; did you mean {near!r}?" if near else ""
+    near = [*difflib.get_close_matches(word, known, 1), *difflib.get_close_matches(word.lower(), known, 1)]
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class NotPrinted(Exception):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kappascope.library import AnalysisError, Attribute, Library, Reading, StoredArray, library
-from kappascope.names import Array, Arrays, Path
+from kappascope.names import Arrays, Path
 from kappascope.refusal import Refused
 
 
@@ -64,7 +64,9 @@ class Spectrum:
             one.name.decode(): _attribute(one) for one in lib.items("attribute", handle, Attribute)
         }
         self.arrays: Arrays = {
-            one.name.decode().lstrip("/"): _array(one)
+            one.name.decode().lstrip("/"): np.ctypeslib.as_array(
+                one.values, (one.rows, one.columns) if one.rows else (one.columns,)
+            ).copy()
             for one in lib.items("array", handle, StoredArray)
             if one.values and one.columns
         }
@@ -172,11 +174,6 @@ def _attribute(one: Attribute) -> Any:
     if one.text is not None:
         return one.text.decode(errors="replace")
     return int(one.number) if one.integer and math.isfinite(one.number) else one.number
-
-
-def _array(one: StoredArray) -> Array:
-    shape = (one.rows, one.columns) if one.rows else (one.columns,)
-    return np.ctypeslib.as_array(one.values, shape).copy()
 
 
 def load_spectrum(path: Path) -> Spectrum:
