@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from kappascope import Refused
-from kappascope.losses import Loss
+from kappascope.description import Loss
 from kappascope.minibatches import read_minibatches, read_targets, targets_of_heads
 from kappascope.reference import compare_loss
 

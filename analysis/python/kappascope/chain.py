@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from kappascope.graph import Graph
-from kappascope.losses import Loss
-from kappascope.torch_rules import added
+from kappascope.description import Loss
+from kappascope.graph import Graph, added
+from kappascope.names import Array, Node
+from kappascope.refusal import fail
 from kappascope.tracing import place_of
-from kappascope.values import Parameter, Source, Value, reason, split_norm
+from kappascope.values import Parameter, Source, Value, split_norm
 
 _LINES = set(
     "dense batchnorm layernorm groupnorm rmsnorm rms l2norm avgl1norm relu tanh silu "
@@ -31,25 +33,32 @@ Item = Any  # a Value, or a container as (its name, its items, an alpha or a los
 
 class Chain:
     """The layers of one critic in order: items are Value objects, or (container, items, value),
-    with an alpha or a loss as the value. roots: the values that are its outputs, one for each head,
-    whose losses are `losses`."""
+    with an alpha or a loss as the value. roots: the values that are its outputs, one for each head.
+    text: the description; values: of its layers, in the order of their numbers; ensemble: E of a stacked
+    ensemble, else 1."""
 
-    def __init__(self, graph: Graph, roots: list[Value], losses: list[Loss]) -> None:
-        self.graph, self.roots, self.losses = graph, roots, losses
+    def __init__(
+        self, graph: Graph, roots: list[Value], losses: list[Loss], project: Mapping[str, str]
+    ) -> None:
+        self.graph, self.roots = graph, roots
         self.lines: list[str] = []
-        self.text = ""
-        self.values: list[Value] = []  # of the layers, in the order of their numbers
         self.order = {node: i for i, node in enumerate(graph.graph.nodes)}
-        self.residuals: dict[Value, tuple[Value, Value] | None] = {}
-        self.fronts: dict[Value, Value | None] = {}
+        self.residual, self.front = functools.cache(self._residual), functools.cache(self._front)
         self.first: list[Source] = []  # what the first layers read
         if len(roots) > 1:
             self.items, rest = self._branches(roots, None, losses)
             self.items = self._joined(self._between(rest, None), rest, self.items) if rest else self.items
         else:
             self.items = self._between(roots[0], None)
-        if not self.lines:
-            self._lay_out()
+        if self.lines:
+            fail(f"{graph.name} cannot be expressed:", self.lines)
+        self._lay_out()
+        lines, self.values = description_lines(self.items, project)
+        lines += [f"loss {losses[0].text}"] if len(losses) == 1 else []
+        self.text = "\n".join([*lines, ""])
+        kernel = next(kernel_of(v) for v in self.values if v.kind == "dense" and v.params)
+        shape = kernel.transform(graph.parameters[kernel.name]).shape
+        self.ensemble = int(shape[0]) if len(shape) == 3 else 1
 
     def _lay_out(self) -> None:
         """The columns of the input: what the first layers read, then what later ones do, each
@@ -69,15 +78,36 @@ class Chain:
         if end < start:
             self.items.insert(0, Value("input", self.first[0].value.node, columns=(0, end)))
 
-    def _source(self, value: Value) -> Source:
-        """What a value computes from the inputs alone, as columns of the critic's input."""
-        return Source(value, self.graph.width(value))
+    def input(self, seen: dict[Node, Any]) -> Array:
+        """[R, D]: what the first layers read, and what is joined later."""
+        return np.concatenate([self._columns(source, seen) for source in self.sources], -1)
 
-    def _refuse(self, value: Value) -> None:
-        if value.kind == "layout" and any(v.kind == "bad" for v in self._spine(value)):
-            return  # whose line says more
-        why, way = (value.why, value.way) if value.why else reason(value.kind)
-        self._say(value, f"{why}. Way out: {way}")
+    def _columns(self, source: Source, seen: dict[Node, Any]) -> Array:
+        """[R, d], the same for all members of a stacked ensemble."""
+        x = source.take(seen[source.value.node]).detach().cpu().numpy()
+        x = x if x.ndim > 1 else x[:, None]
+        width, rows = x.shape[-1], self.graph.rows
+        x = x.reshape(-1, rows, width) if x.size % (rows * width) == 0 else x[None]
+        if x.ndim != 3 or x.shape[1] != rows or not (x == x[:1]).all():
+            fail(
+                f"{place_of(self.graph, source.value.node)}: expected the same {rows} rows as the inputs "
+                f"have, for every critic, found {list(x.shape)} that differ. Way out: no change of rows in "
+                "forward; inputs that have all rows"
+            )
+        return np.asarray(x[0])
+
+    def check_norms(self, seen: dict[Node, Any]) -> None:
+        """A lerp's l2norm has eps = 1e-8. Another eps is the same function where no norm is near
+        either."""
+        for value in self.values:
+            if value.kind == "lerp" and value.options["norm_eps"] != 1e-8:
+                before = self.graph.values[value.node].args[0].node
+                least = seen[before].norm(dim=-1).min()
+                if not least > 10 * max(value.options["norm_eps"], 1e-8):
+                    fail(
+                        f"{place_of(self.graph, value.node)}: expected eps=1e-8 in the l2norm of a lerp, "
+                        f"found {value.options['norm_eps']:g} and a row of norm {least:g}. Way out: eps=1e-8"
+                    )
 
     def _say(self, value: Value, text: str) -> None:
         """Adds a line about what a value has no line for."""
@@ -91,7 +121,7 @@ class Chain:
             value = split_norm(value) if value.kind in ("batchnorm", "groupnorm") else value
             if _is_input(value):
                 if stop is None:
-                    self.first.append(self._source(value))
+                    self.first.append(Source(value, self.graph.width(value)))
                 else:
                     self._say(
                         value,
@@ -132,45 +162,38 @@ class Chain:
             return [value], value.args[0]
         if value.kind == "select":
             return [value], value.args[0]
-        if value.kind == "times" and self._is_mask(value):
-            mask = Value("dropout", value.node, source=self._mask(value))
-            return [mask], value.args[0]
+        if value.kind == "times":
+            x, mask = [self.graph.seen[v.node].shape for v in value.args]
+            if len(x) == 2 and list(mask) in ([*x], [x[1]], [1, x[1]], [x[0], 1]):
+                source = Source(value.args[1], x[1], lambda tensor: tensor.expand(x), f"mask {x[1]}")
+                return [Value("dropout", value.node, source=source)], value.args[0]
         if value.kind == "cat" and value.options["last"]:
             return self._cat(value, stop)
-        residual = self._residual(value)
+        residual = self.residual(value)
         if residual:
             skip, body = residual
             return [("residual", self._between(body, skip), None)], skip
         total = self.graph.sum_of(value)
         if total:
             return [total], total.args[0]
-        bad = [v for v in value.args if v.kind == "bad" and not v.free]
-        self._refuse(bad[0] if bad and value.kind != "bad" else value)
+        bad = [v for v in value.args if v.kind == "bad" and not v.free and value.kind != "bad"]
+        if bad or value.kind != "layout" or not any(v.kind == "bad" for v in self._spine(value)):
+            refused = [*bad, value][0]  # of a layout the line of what is bad in front of it says more
+            self._say(refused, refused.refusal())
         return [], value.args[0] if value.args else stop
 
     def _residual(self, value: Value) -> tuple[Value, Value] | None:
         """(skip, body) if value = skip + body, and body is computed from skip."""
-        if value not in self.residuals:
-            self.residuals[value] = None
-            if value.kind == "add":
-                skip, body = sorted(value.args, key=lambda v: self.order[v.node])
-                inner = self._behind(body, skip) - {skip}
-                through = any(v is skip for v in self._spine(body)) if _is_input(skip) else True
-                if body is not skip and self._reaches(body, skip) and through:
-                    if not inner & self._behind(skip):  # nothing goes around `skip`
-                        self.residuals[value] = skip, body
-        return self.residuals[value]
+        if value.kind != "add":
+            return None
+        skip, body = sorted(value.args, key=lambda v: self.order[v.node])
+        inner = self._behind(body, skip) - {skip}
+        through = any(v is skip for v in self._spine(body)) if _is_input(skip) else True
+        if body is skip or not self._reaches(body, skip) or not through:
+            return None
+        return None if inner & self._behind(skip) else (skip, body)  # else something goes around `skip`
 
     # --- several branches ---
-
-    def _is_mask(self, value: Value) -> bool:
-        x, mask = [list(self.graph.seen[v.node].shape) for v in value.args]
-        return len(x) == 2 and (mask in (x, x[1:], [1, x[1]], [x[0], 1]))
-
-    def _mask(self, value: Value) -> Source:
-        x, mask = value.args
-        shape = self.graph.seen[x.node].shape
-        return Source(mask, shape[1], lambda tensor: tensor.expand(shape), f"mask {shape[1]}")
 
     def _cat(self, value: Value, stop: Value | None) -> tuple[list[Item], Any]:
         """Joined parts: branches of those with parameters, and `concat` of those without."""
@@ -181,7 +204,7 @@ class Chain:
             whole = self._whole(features)
             items, front = ([], whole) if whole else self._branches(features, stop)
         inputs = [v for v in value.args if v.free]
-        items += [Value("concat", value.node, source=self._source(v)) for v in inputs]
+        items += [Value("concat", value.node, source=Source(v, self.graph.width(v))) for v in inputs]
         if value.args != features + inputs:
             items += self._reordered(value, features + inputs)
         return items, front
@@ -266,12 +289,7 @@ class Chain:
         """A value and those in front of it, without what is inside of containers."""
         while value is not None:
             yield value
-            if value not in self.fronts:
-                self.fronts[value] = None if _is_input(value) else self._front(value)
-            value = self.fronts[value]
-
-    def _depth(self, value: Value) -> int:
-        return sum(1 for _ in self._spine(value))
+            value = None if _is_input(value) else self.front(value)
 
     def _reaches(self, value: Value, target: Value) -> bool:
         """Whether a value is computed from another one."""
@@ -294,8 +312,9 @@ class Chain:
             return lerp[0]
         if duel or value.kind == "cat":
             parts = [v for v in (duel.args[0] if duel else value).args if not v.free]
-            return self._whole(parts) or self._common(parts, None) or max(parts, key=self._depth)
-        residual, total = self._residual(value), self.graph.sum_of(value)
+            deepest = max(parts, key=lambda part: len(list(self._spine(part))))
+            return self._whole(parts) or self._common(parts, None) or deepest
+        residual, total = self.residual(value), self.graph.sum_of(value)
         front = residual or (total or value).args
         return front[0] if front else None
 
@@ -337,27 +356,16 @@ class Chain:
         """(skip, body, alpha) if value = l2norm(skip + alpha (body - skip))."""
         if value.kind != "l2norm":
             return None
-        between = value.args[0]
+        between, eps = value.args[0], value.options["eps"]
         if between.kind == "between":
-            factor, params = between.params["alpha"].factor, between.params
-            skip, body = between.args
-        else:
-            found = self._spelled_out(between)
-            if not found:
-                return None
-            skip, body, scaled = found
-            factor, params = scaled.options["init"], {"alpha": scaled.params["scaler"]}
-        return (
-            skip,
-            body,
-            Value("lerp", value.node, params=params, init=factor, norm_eps=value.options["eps"]),
-        )
-
-    def _spelled_out(self, value: Value) -> tuple[Value, Value, Value] | None:
-        """(skip, body, scaler) if value = skip + scaler (body - skip)."""
-        for skip, scaled in (value.args, value.args[::-1]) if value.kind == "add" else ():
+            (skip, body), params = between.args, between.params
+            alpha = Value("lerp", value.node, params=params, init=params["alpha"].factor, norm_eps=eps)
+            return skip, body, alpha
+        for skip, scaled in (between.args, between.args[::-1]) if between.kind == "add" else ():
             if scaled.kind == "scaler" and scaled.args[0].kind == "sub" and scaled.args[0].args[1] is skip:
-                return skip, scaled.args[0].args[0], scaled
+                params, init = {"alpha": scaled.params["scaler"]}, scaled.options["init"]
+                alpha = Value("lerp", value.node, params=params, init=init, norm_eps=eps)
+                return skip, scaled.args[0].args[0], alpha
         return None
 
 

@@ -8,17 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kappascope.checkpoint import write_checkpoint
-from kappascope.description import LOSS, Description
-from kappascope.losses import Loss
+from kappascope.description import LOSS, Description, Loss
 from kappascope.maps import read_text
-from kappascope.minibatches import (
-    RESULTS,
-    read_minibatches,
-    read_results,
-    read_targets,
-    read_weights,
-    real_array,
-)
+from kappascope.minibatches import read_minibatches, read_results, read_targets, read_weights, real_array
 from kappascope.names import Array, Arrays, Path
 from kappascope.refusal import did_you_mean, fail
 
@@ -135,12 +127,9 @@ def save_arrays(
     t = read_targets(targets, batched, x.shape[:2], description.heads, ensemble, description.joint)
     w = read_weights(weights, t)
     batch = {"input": x, "target": t} | ({} if w is None else {"weight": w})
-    for name in results or {}:
-        if name not in RESULTS:
-            fail(f"results: expected output, loss or gradient_norm, found {name}")
     batch |= read_results("results", results or {}, (*x.shape[:2], ensemble, description.outputs), t.shape[1])
     adam: dict[str, Any] | None = None
-    root: dict[str, Any] = {} if step is None else {"env_step": step}
+    root = dict(attributes or {})
     if optimizer is not None:
         trained = {
             f"{one.group}/{name}": s for one in layers if one.trainable for name, s in one.params.items()
@@ -149,6 +138,6 @@ def save_arrays(
             fail(f"optimizer: expected m, v and step, found {', '.join(map(str, optimizer)) or 'none'}")
         adam = {name: optimizer.get(name, value) for name, value in (*_ADAM.items(), ("step", 0))}
         adam |= {name: _critics(f"optimizer: {name}", optimizer[name], trained) for name in "mv"}
-        root |= assumed(adam, [name for name in _ADAM if name not in optimizer])
-    write_checkpoint(path, arch, ensemble, critics, batch, adam, {**root, **(attributes or {})})
+        root = assumed(adam, [name for name in _ADAM if name not in optimizer]) | root
+    write_checkpoint(path, arch, ensemble, critics, batch, adam, root, step)
     return arch

@@ -9,22 +9,16 @@ from typing import Any
 import numpy as np
 
 from kappascope.checkpoint import write_checkpoint
-from kappascope.description import Description, Layer
+from kappascope.description import Layer
 from kappascope.export_arrays import assumed, described
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, real_array
 from kappascope.names import Array, Arrays, Path
+from kappascope.operators import jax_float64
 from kappascope.reference import NO_MOMENTS, FlaxResults, compare_loss, leaves_of, weights_of
 from kappascope.refusal import did_you_mean, fail
 
-FLAX = {
-    "dense": "Dense_{}",
-    "batchnorm": "BatchNorm_{}",
-    "batchrenorm": "BatchRenorm_{}",
-    "layernorm": "LayerNorm_{}",
-    "rmsnorm": "RMSNorm_{}",
-    "scaler": "Scaler_{}",
-    "lerp": "LERP_{}",
-}
+_MODULES = "Dense BatchNorm BatchRenorm LayerNorm RMSNorm Scaler LERP"
+FLAX = {name.lower(): name + "_{}" for name in _MODULES.split()}  # "dense": "Dense_{}"
 
 
 def names_of(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
@@ -59,13 +53,6 @@ def names_of(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
     return found
 
 
-def _find(tree: Mapping[str, Any], path: str) -> str | None:
-    for name in ("params/" + path, "batch_stats/" + path, path):
-        if name in tree:
-            return name
-    return None
-
-
 def _array_at(trees: list[Any], path: str, shape: tuple[int, ...], ensemble: int, turn: bool) -> Array | str:
     """[E, ...] of what the variables have at a path, or what is wrong with it. turn: it is [out, in]."""
     missing = [i for i, tree in enumerate(trees) if path not in tree]
@@ -95,7 +82,8 @@ def take(
     for layer in layers:
         for name, shape in {**layer.params, **layer.state}.items():
             full = f"{layer.group}/{name}"
-            path = _find(trees[0], names[full])
+            paths = [start + names[full] for start in ("params/", "batch_stats/", "")]
+            path = next((p for p in paths if p in trees[0]), None)
             if path is None:
                 if name in layer.params or layer.kind == "batchrenorm":
                     known = [p.split("/", 1)[-1] for p in trees[0]]
@@ -189,34 +177,6 @@ def _optax(
     return adam
 
 
-def _flax_description(arch: Path, loss: str | None, inputs: int) -> tuple[str, Description]:
-    """The text of the description with its loss, and what it says; inputs: columns."""
-    arch, description = described(arch, loss, inputs)
-    if any(layer.kind == "conv2d" for layer in description.layers):
-        # Flax has images and kernels of convolutions in another order than the checkpoint.
-        fail(
-            "description: conv2d: expected no convolutions here. Way out: save_arrays, with kernels as "
-            "configs/README.md has them"
-        )
-    return arch, description
-
-
-def _flax_inputs(inputs: Any) -> tuple[dict[Any, Array], bool]:
-    """{name: [N, R, D]}, and whether the caller's arrays had the first dimension; a name is a
-    number where the caller gave none."""
-    if not isinstance(inputs, dict):
-        inputs = dict(enumerate(inputs if isinstance(inputs, (list, tuple)) else (inputs,)))
-    return read_minibatches(inputs)
-
-
-def _in_float64(compute: Callable[[], Arrays]) -> Arrays:
-    import jax
-
-    enable = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
-    with enable(True):
-        return compute()
-
-
 def save_flax(
     path: Path,
     variables: Any,
@@ -264,10 +224,18 @@ def save_flax(
     targets, loss, step, check, weights, attributes  as for save; loss is a line
 
     Every parameter has to be named, and every one that is named has to be there. Raises Refused."""
-    arrays, batched = _flax_inputs(inputs)
+    if not isinstance(inputs, dict):  # then their names are numbers
+        inputs = dict(enumerate(inputs if isinstance(inputs, (list, tuple)) else (inputs,)))
+    arrays, batched = read_minibatches(inputs)
     joined = np.concatenate(list(arrays.values()), -1)
-    arch, description = _flax_description(arch, loss, joined.shape[2])
+    arch, description = described(arch, loss, joined.shape[2])
     layers, heads = description.layers, description.heads
+    if any(layer.kind == "conv2d" for layer in layers):
+        # Flax has images and kernels of convolutions in another order than the checkpoint.
+        fail(
+            "description: conv2d: expected no convolutions here. Way out: save_arrays, with kernels as "
+            "configs/README.md has them"
+        )
     sets = list(variables) if isinstance(variables, (list, tuple)) else [variables]
     if not sets:
         fail("variables: expected those of at least one critic, found none")
@@ -279,16 +247,16 @@ def save_flax(
     paths = {path: full in trained for full, path in taken.items()}
     joint = None if any(x.kind == "batchrenorm" for x in layers) else description.joint
     minibatches = arrays, t, np.ones(t.shape[:2]) if w is None else w
-    batch = _in_float64(lambda: FlaxResults(apply, sets, paths, ensemble, heads).results(minibatches, joint))
+    with jax_float64():
+        batch = FlaxResults(apply, sets, paths, ensemble, heads).results(minibatches, joint)
     batch |= {"input": joined, "target": t} | ({} if w is None else {"weight": w})
     count = batch["output"].shape[2]
     if check is not None:
         compare_loss(check, batch["loss"], count, heads, t)
-    adam = None
-    root: dict[str, Any] = {} if step is None else {"env_step": step}
+    adam, root = None, dict(attributes or {})
     if optimizer is not None:
         given = {"beta1": beta1, "beta2": beta2, "eps": eps}
         adam = _optax(optimizer, len(sets), names, layers, ensemble, given)
-        root |= assumed(adam, adam.pop("assumed")) if adam else {}
-    write_checkpoint(path, arch, count, parameters, batch, adam, {**root, **(attributes or {})})
+        root = assumed(adam, adam.pop("assumed")) | root if adam else root
+    write_checkpoint(path, arch, count, parameters, batch, adam, root, step)
     return arch

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from kappascope.chain import Chain
 from kappascope.checkpoint import write_checkpoint
-from kappascope.critics import Critic, check_parameters, check_projections, collect, states_of
-from kappascope.description import Description, Layer
+from kappascope.critics import Critic, chains_of, check_parameters, check_projections, collect, states_of
+from kappascope.description import Description, Layer, Loss, torch_loss
 from kappascope.graph import Graph
-from kappascope.losses import Loss, torch_loss
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, targets_of_heads
 from kappascope.names import Arrays, Module, Path, Tensor
 from kappascope.reference import NO_MOMENTS, compare_loss, torch_results
@@ -30,9 +30,8 @@ def unstack(
     `module`."""
     names = [{name for name, _ in own} for own in (module.named_parameters(), module.named_buffers())]
     given = {**parameters, **(buffers or {})}
-    missing, empty = [name for name in names[0] if name not in given], _has_no_values(module)
-    if empty:
-        missing += [name for name in names[1] if name not in given]
+    empty = any(p.is_meta for p in (*module.parameters(), *module.buffers()))
+    missing = [name for name in (*names[0], *(names[1] if empty else ())) if name not in given]
     unknown = [name for name in given if name not in names[0] | names[1]]
     if missing or unknown or len({len(value) for value in given.values()}) != 1:
         fail(
@@ -48,10 +47,6 @@ def unstack(
                 tensor.data = given[name][e].detach().clone()
         found.append(one)
     return found
-
-
-def _has_no_values(module: Module) -> bool:
-    return any(p.is_meta for p in (*module.parameters(), *module.buffers()))
 
 
 def bind(module: Module, inputs: Any) -> tuple[dict[str, Any], bool]:
@@ -78,18 +73,17 @@ def bind(module: Module, inputs: Any) -> tuple[dict[str, Any], bool]:
     return dict(zip(names, inputs)), False
 
 
-def _trained(critics: list[Critic], optimizer: Any) -> tuple[list[Tensor], list[dict[str, Any]]]:
+def _trained(chains: list[Chain], optimizer: Any) -> tuple[list[Tensor], list[dict[str, Any]]]:
     """The trained parameters of the critics, and the group of the optimizer that each is in."""
     groups = {id(p): g for g in optimizer.param_groups for p in g["params"]}
     tensors = {}
-    for critic in critics:
-        values = [v for chain in critic.chains for v in chain.values if not v.frozen]
-        for p in (p for value in values for p in value.params.values()):
-            tensor = critic.graph.parameters[p.name]
+    for chain in chains:
+        for p in (p for value in chain.values if not value.frozen for p in value.params.values()):
+            tensor = chain.graph.parameters[p.name]
             if id(tensor) not in groups:
                 fail(
                     "optimizer: expected the one that trains the critics, found none of its parameters in "
-                    f"{critic.graph.name}.{p.name}. Way out: the critics' optimizer, or leave it out "
+                    f"{chain.graph.name}.{p.name}. Way out: the critics' optimizer, or leave it out "
                     "(unstacked copies have none)"
                 )
             tensors[id(tensor)] = tensor
@@ -97,11 +91,11 @@ def _trained(critics: list[Critic], optimizer: Any) -> tuple[list[Tensor], list[
 
 
 def _torch_adam(
-    optimizer: Any, critics: list[Critic], trained: list[Layer]
+    optimizer: Any, chains: list[Chain], trained: list[Layer]
 ) -> tuple[dict[str, Any] | None, dict[str, float]]:
     """(Adam's moments in the order of the description, or None before its first step; the attribute
     learning_rate, if there is one rate)."""
-    torch = critics[0].graph.torch
+    torch = chains[0].graph.torch
     if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW)) or any(
         g.get("amsgrad") for g in optimizer.param_groups
     ):
@@ -109,7 +103,7 @@ def _torch_adam(
             "optimizer: expected Adam or AdamW without amsgrad, found "
             f"{type(optimizer).__name__}. " + NO_MOMENTS
         )
-    tensors, groups = _trained(critics, optimizer)
+    tensors, groups = _trained(chains, optimizer)
     constants = {(*(float(b) for b in g["betas"]), float(g["eps"])) for g in groups}
     rates = {float(g["lr"]) for g in groups}
     rate = {"learning_rate": rates.pop()} if len(rates) == 1 else {}
@@ -128,7 +122,7 @@ def _torch_adam(
         def read(graph: Graph, name: str, key: str = key) -> Tensor:
             return optimizer.state[graph.parameters[name]][key]
 
-        adam[moment] = collect(critics, trained, read)
+        adam[moment] = collect(chains, trained, read)
     return adam, rate
 
 
@@ -184,7 +178,7 @@ def _traced(
     traced = [Critic(graph, losses, project) for graph in graphs]
     if len(losses) == 1 and any(c.shares_layers() for c in traced):
         traced = [Critic(graph, losses * len(traced[0].chains), project) for graph in graphs]
-    check_projections(traced, project)
+    check_projections(chains_of(traced), project)
     return traced, arrays, batched
 
 
@@ -233,8 +227,8 @@ def save(
         count = len(traced[0].losses)
         if count > len(losses):  # critics that share layers have become heads with the same loss each
             losses, targets = losses * count, targets_of_heads(targets, batched, count)
-        description = common_description(traced, arrays)
-        ensemble = sum(c.ensemble(chain) for c in traced for chain in c.chains)
+        chains, description = chains_of(traced), common_description(traced)
+        ensemble = sum(chain.ensemble for chain in chains)
         heads = description.heads
         heads = [(one, outputs) for one, (_, outputs) in zip(losses, heads)]  # with their functions
         shape = next(iter(arrays.values())).shape[:2]
@@ -248,31 +242,27 @@ def save(
     if any(c.graph.rounded for c in traced):  # compared less sharply
         batch = {key: a.astype(np.float32) for key, a in batch.items()}
     batch |= {"target": t} | ({} if w is None else {"weight": w})
-    parameters = collect(traced, description.layers, lambda graph, name: graph.parameters[name])
-    parameters |= states_of(traced, description.layers)
-    adam: dict[str, Any] | None = None
-    root: dict[str, Any] = {} if step is None else {"env_step": step}
+    parameters = collect(chains, description.layers, lambda graph, name: graph.parameters[name])
+    parameters |= states_of(chains, description.layers)
+    adam, rate = None, dict[str, float]()
     if optimizer is not None:
-        adam, rate = _torch_adam(optimizer, traced, description.trained())
-        root |= rate
-    arch = traced[0].chains[0].text
-    write_checkpoint(path, arch, ensemble, parameters, batch, adam, {**root, **(attributes or {})})
+        adam, rate = _torch_adam(optimizer, chains, description.trained())
+    arch, given = chains[0].text, {**rate, **(attributes or {})}
+    write_checkpoint(path, arch, ensemble, parameters, batch, adam, given, step)
     return arch
 
 
-def common_description(critics: list[Critic], arrays: Arrays) -> Description:
+def common_description(critics: list[Critic]) -> Description:
     """The description that all critics have, read by the rules of the file format."""
-    first = critics[0].chains[0]
-    for critic, chain in ((c, chain) for c in critics for chain in c.chains):
+    first, *others = chains_of(critics)
+    for chain in others:
         if chain.text != first.text:
             fail(
                 f"critics: expected the same architecture, found\n{first.text}and in "
-                f"{critic.graph.name}\n{chain.text}Way out: a file for each critic: the Hessian of several "
+                f"{chain.graph.name}\n{chain.text}Way out: a file for each critic: the Hessian of several "
                 "is that of each, block by block"
             )
-    rows = next(iter(arrays.values())).shape[1]
-    width = critics[0].input(first, critics[0].graph.seen, rows).shape[1]
-    description = Description(first.text, width)
+    description = Description(first.text, first.input(first.graph.seen).shape[1])
     assert len(description.layers) == len(first.values)
-    check_parameters(critics)
+    check_parameters([first, *others])
     return description

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kappascope.arguments import plain
-from kappascope.losses import Head, Loss
+from kappascope.description import Head, Loss
 from kappascope.names import Array, Arrays
 from kappascope.refusal import fail, first_line
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from kappascope.critics import Critic
-from kappascope.losses import Head, critic_loss, mean_loss
+from kappascope.description import Head, critic_loss, mean_loss
 from kappascope.minibatches import real_array
 from kappascope.names import Array, Arrays
 from kappascope.refusal import fail, first_line
@@ -79,15 +80,15 @@ def torch_results(
     """For each minibatch: what the first layers read, and PyTorch's outputs, loss and norm of the
     gradient."""
     torch, width = critics[0].graph.torch, sum(outputs for _, outputs in heads)
-    rows = next(iter(inputs.values())).shape[1]
     found: dict[str, list[Any]] = {"input": [], "output": [], "loss": [], "gradient_norm": []}
     for n, target in enumerate(targets):
         outputs = []
         for critic in critics:
             seen, _ = critic.graph.run({key: a[n] for key, a in inputs.items()})
-            critic.check_norms(seen)
             critic.graph.check_order(seen)
-            here = [critic.input(chain, seen, rows) for chain in critic.chains]
+            for chain in critic.chains:
+                chain.check_norms(seen)
+            here = [chain.input(seen) for chain in critic.chains]
             if len(found["input"]) == n:
                 found["input"].append(here[0])
             first = found["input"][n]
@@ -97,7 +98,7 @@ def torch_results(
                     "of the first critic, such as from a normalizer or a frozen network of its own. Way out: "
                     "save each critic in a file of its own"
                 )
-            outputs.append(critic.outputs(seen, rows, width))
+            outputs.append(critic.outputs(seen, width))
         f = torch.cat(outputs)[:, : len(target)]
         t, w = [torch.as_tensor(a, dtype=f.dtype) for a in (target, weights[n])]
         total = sum(
@@ -121,35 +122,32 @@ def _path_of(keys: Any) -> str:
 
 
 def _paths(tree: Any) -> tuple[list[str], list[Any], Any]:
-    """The paths and the leaves of a tree of JAX, and its structure. The paths start with params/ also where
-    the parameters have no collection of this name around them."""
+    """The paths and the (keys, leaf) of a tree of JAX, and its structure. The paths start with params/ also
+    where the parameters have no collection of this name around them."""
     import jax
 
     found, structure = jax.tree_util.tree_flatten_with_path(tree)
     paths = [_path_of(keys) for keys, _ in found]
     start = "" if any(path.startswith("params/") for path in paths) else "params/"
-    return [start + path for path in paths], [leaf for _, leaf in found], structure
+    return [start + path for path in paths], found, structure
 
 
 def weights_of(tree: Any) -> set[str]:
     """The paths of attributes `weight`: kernels of Equinox, [out, in]."""
-    import jax
-
-    found = [keys for keys, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
-    paths = zip(_paths(tree)[0], found)
-    return {path for path, keys in paths if keys and getattr(keys[-1], "name", "") == "weight"}
+    paths, found, _ = _paths(tree)
+    return {p for p, (keys, _) in zip(paths, found) if keys and getattr(keys[-1], "name", "") == "weight"}
 
 
 def leaves_of(tree: Any) -> dict[str, Any]:
     """{path with /: leaf}"""
-    paths, leaves, _ = _paths(tree)
-    return dict(zip(paths, leaves))
+    paths, found, _ = _paths(tree)
+    return {path: leaf for path, (_, leaf) in zip(paths, found)}
 
 
 def nest(tree: Any, others: Mapping[str, Any]) -> Any:
     """The tree with other leaves."""
-    paths, leaves, structure = _paths(tree)
-    return structure.unflatten([others.get(path, leaf) for path, leaf in zip(paths, leaves)])
+    paths, found, structure = _paths(tree)
+    return structure.unflatten([others.get(path, leaf) for path, (_, leaf) in zip(paths, found)])
 
 
 def _forward(apply: Callable[..., Any], variables: Any, inputs: Mapping[Any, Any]) -> Any:
@@ -161,19 +159,6 @@ def _forward(apply: Callable[..., Any], variables: Any, inputs: Mapping[Any, Any
     if isinstance(out, tuple) and len(out) == 2 and hasattr(out[1], "items"):
         out = out[0]
     return out
-
-
-def _outputs(out: Any, ensemble: int, rows: int) -> Any:
-    """[E, R, K] of the critics in one set of variables."""
-    shape = tuple(out.shape)
-    if ensemble == 1:
-        return out.reshape(1, rows, -1)
-    if shape[0] != ensemble or shape[1] != rows:
-        fail(
-            f"apply: expected outputs [{ensemble}, {rows}, ...], with the critics first as in the "
-            f"parameters, found {list(shape)}"
-        )
-    return out.reshape(ensemble, rows, -1)
 
 
 def _check_mode(
@@ -203,20 +188,6 @@ def _check_mode(
         )
 
 
-def _double(variables: Any) -> Any:
-    """The variables with real numbers as float64; counters and keys of random numbers as they
-    are."""
-    import jax
-    import jax.numpy as jnp
-
-    def convert(leaf: Any) -> Any:
-        kind = leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
-        real = jnp.issubdtype(kind, np.floating)
-        return jnp.asarray(real_array("variables", leaf), jnp.float64) if real else leaf
-
-    return jax.tree_util.tree_map(convert, variables)
-
-
 class FlaxResults:
     """Critics of Flax: apply, the sets of variables, the taken paths and whether each is trained, E of a
     set, and the heads [(loss, outputs)]."""
@@ -229,6 +200,17 @@ class FlaxResults:
         ensemble: int,
         heads: list[Head],
     ) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        self.jax, self.jnp = jax, jnp
+
+        def double(leaf: Any) -> Any:
+            """In float64; counters and keys of random numbers as they are."""
+            kind = leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
+            real = jnp.issubdtype(kind, np.floating)
+            return jnp.asarray(real_array("variables", leaf), jnp.float64) if real else leaf
+
         self.apply, self.ensemble, self.heads = apply, ensemble, heads
         self.others = {
             path
@@ -236,46 +218,37 @@ class FlaxResults:
             for path, leaf in leaves_of(v).items()
             if path not in taken and "float" in str(getattr(leaf, "dtype", ""))
         }
-        self.sets = [_double(v) for v in sets]
+        self.sets = [jax.tree_util.tree_map(double, v) for v in sets]
         paths = [path for path, trained in taken.items() if trained]
         self.trained = [{path: leaves_of(v)[path] for path in paths} for v in self.sets]
 
     def outputs(self, variables: Any, x: Mapping[Any, Any]) -> Any:
-        """[E, R, K]"""
-        rows = len(next(iter(x.values())))
-        return _outputs(_forward(self.apply, variables, x), self.ensemble, rows)
+        """[E, R, K] of the critics in one set of variables."""
+        rows, out = len(next(iter(x.values()))), _forward(self.apply, variables, x)
+        if self.ensemble > 1 and tuple(out.shape[:2]) != (self.ensemble, rows):
+            fail(
+                f"apply: expected outputs [{self.ensemble}, {rows}, ...], with the critics first as in the "
+                f"parameters, found {list(out.shape)}"
+            )
+        return out.reshape(self.ensemble, rows, -1)
 
     def loss(self, trained: Any, x: Mapping[Any, Any], t: Any, w: Any) -> tuple[Any, Any]:
         """The loss of a minibatch, and the outputs of its rows with targets, [E, B, K]."""
-        import jax
-        import jax.numpy as jnp
-
-        f = jnp.concatenate([self.outputs(nest(v, leaves), x) for v, leaves in zip(self.sets, trained)])[
-            :, : len(t)
-        ]
-        total = sum(
-            mean_loss(
-                self.heads,
-                one,
-                t[:, e] if t.ndim == 3 else t,
-                w,
-                jnp,
-                lambda y: jax.scipy.special.logsumexp(y, -1),
-            )
-            for e, one in enumerate(f)
-        )
-        return total, f
+        jnp, logsumexp = self.jnp, self.jax.nn.logsumexp
+        xp = SimpleNamespace(where=jnp.where, asarray=jnp.asarray, logsumexp=logsumexp)
+        f = jnp.concatenate([self.outputs(nest(v, leaves), x) for v, leaves in zip(self.sets, trained)])
+        f = f[:, : len(t)]
+        own = [t[:, e] if t.ndim == 3 else t for e in range(len(f))]
+        return sum(mean_loss(self.heads, one, y, w, xp) for one, y in zip(f, own)), f
 
     def check_outputs(self, x: Mapping[Any, Any]) -> None:
         """apply takes the variables as they were given, and gives one array with as many outputs as the
         description."""
-        import jax
-
         out: Any = None
         errors = []
         for sets in (self.sets, [{"params": v} for v in self.sets]):
             try:
-                self.sets, out = sets, jax.eval_shape(lambda x, v=sets[0]: _forward(self.apply, v, x), x)
+                self.sets, out = sets, self.jax.eval_shape(lambda x, v=sets[0]: _forward(self.apply, v, x), x)
                 break
             except Exception as error:  # whatever apply does with these variables
                 errors.append(f"{type(error).__name__}: {first_line(error)}")
@@ -301,9 +274,7 @@ class FlaxResults:
     def check_others(self, x: Mapping[Any, Any]) -> None:
         """The outputs depend on no variables that are not taken, but for running statistics: else some
         trained parameters would be missing."""
-        import jax
-        import jax.numpy as jnp
-
+        jax, jnp = self.jax, self.jnp
         for v in self.sets:
             others = {
                 path: leaf
@@ -328,9 +299,7 @@ class FlaxResults:
     def results(self, minibatches: tuple[Mapping[Any, Array], Array, Array], joint: bool | None) -> Arrays:
         """Outputs, losses and norms of the gradient, in float64 whatever the type of the
         variables. joint: as for _check_mode."""
-        import jax
-        import jax.numpy as jnp
-
+        jax, jnp = self.jax, self.jnp
         inputs, targets, weights = minibatches
         found: dict[str, list[Any]] = {"output": [], "loss": [], "gradient_norm": []}
         compiled = jax.jit(jax.value_and_grad(self.loss, has_aux=True))
@@ -345,9 +314,8 @@ class FlaxResults:
             if n == 0:
                 forward = jax.jit(lambda x: self.outputs(self.sets[0], x))
                 _check_mode(forward, x, f[: self.ensemble], joint)
-            squares = [
-                float((g.astype(jnp.float64) ** 2).sum()) for g in jax.tree_util.tree_leaves(gradients)
-            ]
+            leaves = jax.tree_util.tree_leaves(gradients)
+            squares = [float((g.astype(jnp.float64) ** 2).sum()) for g in leaves]
             found["output"].append(np.asarray(f).transpose(1, 0, 2))
             found["loss"].append(float(total))
             found["gradient_norm"].append(math.sqrt(sum(squares)))

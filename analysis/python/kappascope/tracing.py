@@ -131,14 +131,11 @@ class Tracing:
         try:
             return self.run(self.first)[0]
         except Exception as error:  # whatever forward does with these inputs
-            if "dtype" not in str(error) and "ouble" not in str(error):
+            if self.rounded or "dtype" not in str(error) and "ouble" not in str(error):
                 self._fail_run(error)
         self.dtype, self.rounded = self.torch.float32, True
         self.module.float()
-        try:
-            return self.run(self.first)[0]
-        except Exception as error:
-            self._fail_run(error)
+        return self._first_run()
 
     def _fail_run(self, error: Exception) -> NoReturn:
         shapes = ", ".join(f"{name} {list(a.shape)}" for name, a in self.first.items())
@@ -225,22 +222,19 @@ def nearly_equal(a: Tensor | None, b: Tensor | None, bound: float) -> bool:
 
 def tensors_of(out: Any) -> list[Tensor]:
     """The tensors in what forward returned, in order."""
-    if isinstance(out, dict):
-        out = list(out.values())
-    if isinstance(out, (list, tuple)):
-        return [t for part in out for t in tensors_of(part)]
-    return [out] if hasattr(out, "is_floating_point") else []
+    import torch.fx
+
+    found: list[Any] = []
+    torch.fx.node.map_aggregate(out, found.append)
+    return [t for t in found if isinstance(t, torch.Tensor)]
 
 
 def plain_module(module: Module) -> Module:
     """The module in the wrappers of torch.compile, DataParallel and DistributedDataParallel."""
-    while True:
-        if hasattr(module, "_orig_mod"):
-            module = module._orig_mod
-        elif type(module).__name__ in ("DistributedDataParallel", "DataParallel"):
-            module = module.module
-        else:
-            return module
+    wrappers = "DistributedDataParallel", "DataParallel"
+    while hasattr(module, "_orig_mod") or type(module).__name__ in wrappers:
+        module = module._orig_mod if hasattr(module, "_orig_mod") else module.module
+    return module
 
 
 def parts_of(module: Module, path: str = "") -> Iterator[tuple[str, Module]]:
@@ -256,19 +250,12 @@ def parts_of(module: Module, path: str = "") -> Iterator[tuple[str, Module]]:
 # The class that computes the weight of a Linear: the norm in the description, its parameters and
 # its state in the module.
 KernelNorm = tuple[str, dict[str, str], dict[str, str]]
+_AT = "parametrizations.weight."
 _NORMS: dict[str, KernelNorm] = {
     "WeightNorm": ("weight", {"v": "weight_v", "g": "weight_g"}, {}),
-    "_WeightNorm": (
-        "weight",
-        {"v": "parametrizations.weight.original1", "g": "parametrizations.weight.original0"},
-        {},
-    ),
+    "_WeightNorm": ("weight", {"v": _AT + "original1", "g": _AT + "original0"}, {}),
     "SpectralNorm": ("spectral", {"kernel": "weight_orig"}, {"u": "weight_u", "v": "weight_v"}),
-    "_SpectralNorm": (
-        "spectral",
-        {"kernel": "parametrizations.weight.original"},
-        {"u": "parametrizations.weight.0._u", "v": "parametrizations.weight.0._v"},
-    ),
+    "_SpectralNorm": ("spectral", {"kernel": _AT + "original"}, {"u": _AT + "0._u", "v": _AT + "0._v"}),
 }
 
 
@@ -333,18 +320,13 @@ def _operations(graph: Any) -> list[tuple[str, str, str]]:
     ]
 
 
-def _is_own(file: str) -> bool:
-    """Whether a file is of this package."""
-    return os.path.dirname(file) == os.path.dirname(__file__)
-
-
 def _user_frame(frames: Iterable[tuple[str, int]]) -> str | None:
     """file:line: source of the innermost frame that is neither PyTorch's nor this package's."""
     import torch
 
-    library = os.path.dirname(torch.__file__) + os.sep
+    others = tuple(os.path.dirname(module) + os.sep for module in (torch.__file__, __file__))
     for file, line in frames:
-        if not _is_own(file) and not file.startswith(library) and not file.startswith("<"):
+        if not file.startswith((*others, "<")):
             return f"{os.path.basename(file)}:{line}: {linecache.getline(file, line).strip()}"
     return None
 
@@ -372,6 +354,8 @@ def _recorded(torch: Any) -> Iterator[None]:
 
         return call
 
+    from unittest import mock  # which imports much
+
     length, instance, proxy = builtins.len, builtins.isinstance, torch.fx.Proxy
 
     def is_instance(value: Any, kinds: Any) -> bool:
@@ -384,18 +368,10 @@ def _recorded(torch: Any) -> Iterator[None]:
         return value.size(0) if instance(value, proxy) else length(value)
 
     names = "arange", "zeros", "ones", "full", "empty", "as_tensor"
-    changed = {
-        builtins: {"len": rows, "isinstance": is_instance},
-        torch: {name: record(getattr(torch, name)) for name in names},
-    }
-    originals = {module: {name: getattr(module, name) for name in new} for module, new in changed.items()}
-    try:
-        for module, new in changed.items():
-            vars(module).update(new)
-        yield
-    finally:
-        for module, old in originals.items():
-            vars(module).update(old)
+    recorded = {name: record(getattr(torch, name)) for name in names}
+    with mock.patch.multiple(torch, **recorded):
+        with mock.patch.multiple(builtins, len=rows, isinstance=is_instance):
+            yield
 
 
 def _without_repetitions(graph: Any) -> Any:

@@ -28,14 +28,17 @@ class Value:
         self.params, self.options, self.frozen, self.width = params or {}, options, False, 0
         self.fixed = free
         self.state: dict[str, str] = {}
-        self.why: str | None = None
-        self.way: str | None = None
+        self.said = "", ""  # why it has no line, and the way out, if they are not the usual ones of its kind
 
     def with_params(self, node: Node, params: dict[str, Parameter], kind: str = "") -> Value:
         """The same layer with other parameters, as what this node computes."""
         found = Value(kind or self.kind, node, self.args, params=params, **self.options)
         found.state, found.width = self.state, self.width
         return found
+
+    def refusal(self) -> str:
+        why, way = self.said if self.said[0] else reason(self.kind)
+        return f"{why}. Way out: {way}"
 
 
 @dataclass
@@ -81,39 +84,17 @@ def split_norm(value: Value) -> Value:
     return Value("scaler", value.node, [inner], params={"scaler": scale}, init=scale.factor)
 
 
-# The activations, with the arguments that they have behind the input, and the usual values of these. The
-# lines of those in FIXED have no other values.
+# The activations, with the arguments that they have behind the input, and the usual values of these.
 ACTIVATIONS: dict[str, dict[str, Any]] = dict.fromkeys(
     "relu tanh silu mish elu gelu sigmoid relu6 softplus leaky_relu".split(), {}
 )
 ACTIVATIONS |= {"elu": {"alpha": 1.0}, "softplus": {"beta": 1, "threshold": 20}}
 ACTIVATIONS |= {"gelu": {"approximate": "none"}, "leaky_relu": {"negative_slope": 0.01}}
-FIXED = "elu", "softplus"
-# Other names of functions and methods, without the _ of those that work in place.
-ALIASES = {"iadd": "add", "concat": "cat", "concatenate": "cat", "square": "pow", "absolute": "abs"}
-ALIASES |= {"negative": "neg", "baddbmm": "addmm"}
-ALIASES |= dict.fromkeys(["truediv", "true_divide", "divide", "itruediv"], "div")
-ALIASES |= dict.fromkeys(["subtract", "isub"], "sub") | dict.fromkeys(["multiply", "imul"], "mul")
-ALIASES |= dict.fromkeys(["linalg_norm", "linalg_vector_norm", "vector_norm"], "norm")
-ALIASES |= dict.fromkeys(["clamp_min", "clip"], "clamp") | dict.fromkeys(["bmm", "mm"], "matmul")
-ALIASES |= dict.fromkeys(["dropout1d", "alpha_dropout", "feature_alpha_dropout"], "dropout")
 # Modules that are traced: each calls a function that a rule reads.
 TRACED = set(
     "Linear LayerNorm GroupNorm RMSNorm Dropout Dropout1d AlphaDropout FeatureAlphaDropout Softmax Identity "
     "Flatten Unflatten ReLU Tanh SiLU Mish ELU GELU Sigmoid ReLU6 Softplus LeakyReLU".split()
 )
-LAYOUT = set(
-    "squeeze unsqueeze view reshape flatten getitem permute transpose t T mT swapaxes swapdims movedim "
-    "expand expand_as view_as unflatten".split()
-)
-COPIES = {"contiguous", "clone", "requires_grad"}
-CASTS = {"float", "double", "to", "type", "type_as", "half", "bfloat16", "as_tensor"}
-SHAPES = set(
-    "size dim shape dtype device ndim numel ones_like zeros_like full_like new_ones new_zeros new_full "
-    "new_tensor ones zeros full".split()
-)
-# Without a trained parameter, these are a part of the input: they have no line.
-UNWRITTEN = set("bad layout parameter cast abs square sqrt rsqrt mean var norm clamp addc sub".split())
 # The way out of what no line has. Another function in its place would be another critic.
 _BEHIND = (
     "export the part behind it, with its output as the input: the block of the Hessian of the parameters "

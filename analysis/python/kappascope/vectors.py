@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from kappascope.critics import Critic, collect
-from kappascope.description import Description, Layer
+from kappascope.critics import Critic, chains_of, collect
+from kappascope.description import Description, Layer, Loss
 from kappascope.export_flax import FLAX, names_of, take
 from kappascope.export_torch import bind, common_description, modules_of, share_layers
 from kappascope.graph import Graph
 from kappascope.hdf5 import read_hdf5
-from kappascope.losses import Loss
 from kappascope.minibatches import read_minibatches
 from kappascope.names import Array, Arrays, Module, Path, Tensor
 from kappascope.reference import leaves_of, nest
@@ -173,10 +172,10 @@ def _positions(
         traced = [Critic(graph, [Loss("mse")] * heads, {}) for graph in graphs]
         if heads == 1 and any(c.shares_layers() for c in traced):
             continue
-        description = common_description(traced, arrays)
+        description = common_description(traced)
         if parameters and _list(description) != parameters:
             continue
-        found = collect(traced, description.trained(), read)
+        found = collect(chains_of(traced), description.trained(), read)
         return np.concatenate([a.reshape(len(a), -1) for a in found.values()], 1).ravel().astype(np.int64)
     return None
 
