@@ -1,25 +1,11 @@
 #include "resuming.h"
 
+#include "runs.h"
+
 struct more more;
 
 void build_run(struct unstarted_run *u, size_t threads)
 {
-    static const char *const sizes[] = {"hidden=6", "depth=1", "actor_hidden=5", "actor_depth=1",
-                                        "atoms=5"};
-    static const char *const settings[] = {"batch=4",
-                                           "random_steps=8",
-                                           "replay=9",
-                                           "n_step=3",
-                                           "checkpoints=2",
-                                           "evaluations=2",
-                                           "utd=1",
-                                           "eval_episodes=1",
-                                           "policy_delay=2",
-                                           "critic_lr=0.01",
-                                           "action_repeat=1",
-                                           "actor_lr=0.01",
-                                           "analysis_minibatches=2"};
-
     u->options = (struct ks_train_options){.env = more.env ? more.env : "walker-walk",
                                            .architecture = more.architecture ? more.architecture
                                                                              : "bn+wn+ce",
@@ -29,13 +15,15 @@ void build_run(struct unstarted_run *u, size_t threads)
                                            .save_every = -1,
                                            .quiet = true};
     ks_settings_defaults(&u->options.settings);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !more.architecture; i++)
-        assert_ok(ks_settings_assign(&u->options.settings, sizes[i]));
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        assert_ok(ks_settings_assign(&u->options.settings, settings[i]));
+    if (!more.architecture)
+        assign_settings(&u->options.settings,
+                        "hidden=6 depth=1 actor_hidden=5 actor_depth=1 atoms=5");
+    assign_settings(&u->options.settings,
+                    "batch=4 random_steps=8 replay=9 n_step=3 checkpoints=2 evaluations=2 utd=1 "
+                    "eval_episodes=1 policy_delay=2 critic_lr=0.01 action_repeat=1 actor_lr=0.01 "
+                    "analysis_minibatches=2");
     u->options.settings.threads = threads;
-    for (size_t i = 0; more.settings && more.settings[i]; i++)
-        assert_ok(ks_settings_assign(&u->options.settings, more.settings[i]));
+    assign_settings(&u->options.settings, more.settings ? more.settings : "");
     assert_ok(ks_run_new(&u->options, &u->run));
     u->run->learner.player.env->steps = u->run->evaluation.player.env->steps = EPISODE;
 }

@@ -27,10 +27,10 @@ struct unstarted_run {
     struct ks_run *run;
 };
 
-/* What runs have besides: another task and architecture, or NULL; settings, ended by NULL. */
+/* What runs have besides: another task and architecture, or NULL; settings, as assign_settings
+ * takes them. */
 extern struct more {
-    const char *env, *architecture;
-    const char *const *settings;
+    const char *env, *architecture, *settings;
 } more;
 
 void build_run(struct unstarted_run *u, size_t threads);

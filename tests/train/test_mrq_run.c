@@ -2,12 +2,11 @@
  * scale of rewards and values, priorities, frozen minibatches. On dog-trot, with tiny networks, in
  * the engine's precision. */
 #include "readers.h"
-#include "scratch.h"
+#include "runs.h"
 
 #include "agent/stream.h"
 #include "core/memory.h"
 #include "train/learner.h"
-#include "train/train.h"
 
 enum { SEED = 5, RANDOM_STEPS = 12, BATCH = 4, PERIOD = 3, HORIZON = 4, WIDTH = 7 };
 
@@ -27,47 +26,25 @@ static int set_up(void **state)
     return 0;
 }
 
-static struct ks_train_options options;
-
-static ks_status try_run(const char *const *more, struct ks_run **run)
+/* The options of a run with these settings besides. */
+static struct ks_train_options *plan(const char *more)
 {
-    static const char *const settings[] = {"batch=4",
-                                           "utd=1",
-                                           "random_steps=12",
-                                           "horizon=4",
-                                           "n_step=2",
-                                           "gamma=0.9",
-                                           "target_period=3",
-                                           "replay_priority=0.4",
-                                           "reward_scaling=magnitude",
-                                           "policy_delay=1",
-                                           "eval_episodes=1",
-                                           "analysis_minibatches=2"};
     static char path[512];
 
     snprintf(path, sizeof path, "%s", scratch("e.system"));
-    options = (struct ks_train_options){.env = "dog-trot",
-                                        .architecture = path,
-                                        .out = scratch_folder,
-                                        .seed = SEED,
-                                        .steps = 2000,
-                                        .quiet = true};
-    ks_settings_defaults(&options.settings);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        assert_ok(ks_settings_assign(&options.settings, settings[i]));
-    for (size_t i = 0; more && more[i]; i++)
-        assert_ok(ks_settings_assign(&options.settings, more[i]));
-    return ks_run_new(&options, run);
+    return plan_run("dog-trot", path,
+                    text_of("batch=4 utd=1 random_steps=12 horizon=4 n_step=2 gamma=0.9 "
+                            "target_period=3 replay_priority=0.4 reward_scaling=magnitude "
+                            "policy_delay=1 eval_episodes=1 analysis_minibatches=2 %s",
+                            more));
 }
 
 static struct ks_run *make(void)
 {
     struct ks_run *run;
 
-    assert_ok(try_run(NULL, &run));
-    assert_ok(ks_metrics_new(scratch("progress.csv"), 0, run->learner.agent, &run->metrics));
-    assert_ok(ks_learner_start_episode(&run->learner));
-    return run;
+    assert_ok(ks_run_new(plan(""), &run));
+    return begin_run(run);
 }
 
 static double mean_reward(const struct ks_replay *r)
@@ -84,7 +61,7 @@ static double mean_reward(const struct ks_replay *r)
  */
 TEST(test_refresh)
 {
-    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
+    struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
     const struct KS(agent) *a = l->agent;
     const size_t bytes = a->critic_arch->parameters * sizeof *a->critic->w;
@@ -120,7 +97,7 @@ TEST(test_refresh)
  * minibatch drawn for another purpose does not disturb that of the update. */
 TEST(test_rows)
 {
-    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
+    struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
     float s[BATCH];
     struct ks_batch batch;
@@ -161,7 +138,7 @@ TEST(test_rows)
 /* A checkpoint's minibatches are embeddings; its targets are those of the Huber loss. */
 TEST(test_frozen)
 {
-    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
+    struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
     struct ks_rng replay, noise;
     KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
@@ -192,17 +169,17 @@ TEST(test_frozen)
 
 TEST(test_refusals)
 {
-    static const char *const polyak[] = {"target_period=0", "reward_scaling=std", NULL};
+    struct ks_train_options *options = plan("target_period=0 reward_scaling=std");
     struct ks_settings settings;
     struct ks_run *run;
 
-    assert_fails(try_run(polyak, &run), KS_USAGE, "target_period: expected at least 1");
+    assert_fails(ks_run_new(options, &run), KS_USAGE, "target_period: expected at least 1");
     ks_settings_defaults(&settings);
     assert_ok(ks_settings_assign(&settings, "reward_scaling=magnitude"));
     assert_fails(ks_settings_check(&settings), KS_USAGE, "magnitude needs a target_period");
-    assert_ok(ks_settings_assign(&options.settings, "replay_priority=0.4"));
-    options.architecture = "bn+mse";
-    assert_fails(ks_run_new(&options, &run), KS_USAGE, "replay_priority: expected 0 without");
+    assert_ok(ks_settings_assign(&options->settings, "replay_priority=0.4"));
+    options->architecture = "bn+mse";
+    assert_fails(ks_run_new(options, &run), KS_USAGE, "replay_priority: expected 0 without");
 }
 
 CMFixtureFunction tests_setup = set_up, tests_teardown = scratch_remove;

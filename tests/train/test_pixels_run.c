@@ -1,10 +1,9 @@
 /* Runs from pixels: what replay gets is what the agent saw, frames by channel; the noise of
  * actions; the last minibatch again after steps without an update. On cartpole-swingup_sparse, with
  * tiny networks and episodes of 10 agent steps. Skipped where nothing can draw. */
-#include "scratch.h"
+#include "runs.h"
 
 #include "core/memory.h"
-#include "train/train.h"
 
 enum { SEED = 5, BATCH = 4, RANDOM_STEPS = 8, NOISE_STEPS = 20, SEEN = KS_FRAMES * KS_FRAME };
 
@@ -24,37 +23,24 @@ static int set_up(void **state)
 /* NULL: nothing can draw. */
 static struct ks_run *make(void)
 {
-    static const char *const settings[] = {"batch=4",        "utd=1",
-                                           "update_every=2", "random_steps=8",
-                                           "n_step=2",       "action_repeat=100",
-                                           "policy_delay=1", "noise_steps=20",
-                                           "noise=0.9",      "noise_end=0.4",
-                                           "replay=17",      "eval_episodes=1",
-                                           "checkpoints=1",  "analysis_minibatches=2"};
-    static struct ks_train_options options;
     static char path[512];
+    struct ks_train_options *options;
     struct ks_run *run = NULL;
     ks_status status;
 
     snprintf(path, sizeof path, "%s", scratch("e.system"));
-    options = (struct ks_train_options){.env = "cartpole-swingup_sparse-pixels",
-                                        .architecture = path,
-                                        .out = scratch_folder,
-                                        .seed = SEED,
-                                        .steps = 6000,
-                                        .quiet = true};
-    ks_settings_defaults(&options.settings);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        assert_ok(ks_settings_assign(&options.settings, settings[i]));
-    status = ks_run_new(&options, &run);
+    options = plan_run("cartpole-swingup_sparse-pixels", path,
+                       "batch=4 utd=1 update_every=2 random_steps=8 n_step=2 action_repeat=100 "
+                       "policy_delay=1 noise_steps=20 noise=0.9 noise_end=0.4 replay=17 "
+                       "eval_episodes=1 checkpoints=1 analysis_minibatches=2");
+    options->steps = 6000;
+    status = ks_run_new(options, &run);
     if (status == KS_MISSING) {
         print_message("skipped: %s\n", ks_error_text());
         return NULL;
     }
     assert_ok(status);
-    assert_ok(ks_metrics_new(scratch("progress.csv"), 0, run->learner.agent, &run->metrics));
-    assert_ok(ks_learner_start_episode(&run->learner));
-    return run;
+    return begin_run(run);
 }
 
 /* The newest frame that the player saw is what its environment shows, by channel. */
@@ -72,7 +58,7 @@ static void check_frame(const struct ks_player *p)
  * episode its last state; replay goes around. */
 TEST(test_stored)
 {
-    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
+    struct ks_run *run = make();
     float *before = hold(malloc(SEEN * sizeof *before)),
           *found = hold(malloc(SEEN * sizeof *found));
     struct ks_learner *l = run ? &run->learner : NULL;
@@ -107,7 +93,7 @@ TEST(test_stored)
 /* The noise falls linearly, then stays; every second step makes an update. */
 TEST(test_schedule)
 {
-    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
+    struct ks_run *run = make();
     struct ks_learner *l = run ? &run->learner : NULL;
 
     for (size_t k = 0; run && k < 24; k++) {
@@ -122,7 +108,7 @@ TEST(test_schedule)
 /* Also after the step that follows an update, which may end an episode, as replay goes around. */
 TEST(test_last_batch)
 {
-    KS_OWNED_BY(ks_run_free) struct ks_run *run = make();
+    struct ks_run *run = make();
     const size_t n = BATCH * (size_t)SEEN;
     float *s = hold(malloc(2 * n * sizeof *s)), a[BATCH];
     struct ks_learner *l = run ? &run->learner : NULL;

@@ -28,24 +28,15 @@ static const char EMBEDDING[] =
 /* With gamma 0, G is the reward. The rewards of cartpole-balance are nearly equal, so the largest
  * one decides about the divisor. Targets are copied every 4 updates: before these updates, a thread
  * that steps the environment must have ended. */
-static const char *const normalizing[] = {"observation_normalization=1", "reward_scaling=bounded",
-                                          NULL},
-                         *const bounded[] = {"reward_scaling=bounded", "gamma=0", "target_period=4",
-                                             NULL},
-                         *const range[] = {"reward_scaling=range", "target_value=mean",
-                                           "policy_value=mean",    "temperature_beta1=0.5",
-                                           "reset_step=21",        NULL};
+static const char NORMALIZING[] = "observation_normalization=1 reward_scaling=bounded",
+                  BOUNDED[] = "reward_scaling=bounded gamma=0 target_period=4",
+                  RANGE[] = "reward_scaling=range target_value=mean policy_value=mean "
+                            "temperature_beta1=0.5 reset_step=21";
 
 /* Windows of 2 steps in episodes of 7, so that some rows of a replay of 9 can always be drawn. */
-static const char *const embedding[] = {"horizon=2",
-                                        "n_step=2",
-                                        "target_period=6",
-                                        "replay_priority=0.4",
-                                        "reward_scaling=magnitude",
-                                        "gradient_norm=1",
-                                        "encoder_lr=0.01",
-                                        "policy_delay=1",
-                                        NULL};
+static const char WINDOWS[] = "horizon=2 n_step=2 target_period=6 replay_priority=0.4 "
+                              "reward_scaling=magnitude gradient_norm=1 encoder_lr=0.01 "
+                              "policy_delay=1";
 
 /* Seconds between resume points, of a clock that advances when it is read: a point in each step,
  * and 4 or 5 in a run. */
@@ -53,8 +44,7 @@ static const char *const embedding[] = {"horizon=2",
 #define SOMETIMES 40
 
 static const struct kind {
-    const char *env, *system; /* system NULL: bn+wn+ce */
-    const char *const *settings;
+    const char *env, *system, *settings; /* system NULL: bn+wn+ce */
     double save_every;
     struct {
         size_t step, least; /* from one operation on files to the next; how many end the runs */
@@ -62,12 +52,12 @@ static const struct kind {
 } kinds[] = {
     {"walker-walk",
      NULL,
-     normalizing,
+     NORMALIZING,
      SOMETIMES,
      {[KILL] = {2, 100}, [DISK_FULL] = {5, 24}, [SIGNAL] = {7, 20}}},
-    {"cartpole-balance", NULL, bounded, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}},
-    {"dog-trot", "own.system", range, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}},
-    {"walker-walk", "embedding.system", embedding, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}}};
+    {"cartpole-balance", NULL, BOUNDED, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}},
+    {"dog-trot", "own.system", RANGE, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}},
+    {"walker-walk", "embedding.system", WINDOWS, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}}};
 
 static void write_systems(void)
 {

@@ -4,48 +4,34 @@
 #include <malloc.h>
 
 #include "readers.h"
-#include "scratch.h"
+#include "runs.h"
 
 #include "agent/stream.h"
 #include "core/memory.h"
 #include "train/learner.h"
 #include "train/resume_point.h"
-#include "train/train.h"
 
 enum { SEED = 5, RANDOM_STEPS = 6, BATCH = 4, FROZEN = 2 };
 
 struct run_fixture {
-    struct ks_train_options options;
+    struct ks_train_options *options;
     struct ks_run *run;
     size_t observations, actions;
 };
 
-static void setup(struct run_fixture *s, size_t random_steps)
+static struct run_fixture begin(size_t random_steps)
 {
-    static const char *const settings[] = {
-        "hidden=4", "depth=1",         "actor_hidden=4",         "actor_depth=1", "batch=4",
-        "utd=1",    "eval_episodes=1", "analysis_minibatches=2", "actor_lr=0.1",  "critic_lr=0.1"};
+    struct run_fixture s = {
+        .options = plan_run("dog-trot", "dense+mse",
+                            "hidden=4 depth=1 actor_hidden=4 actor_depth=1 batch=4 utd=1 "
+                            "eval_episodes=1 analysis_minibatches=2 actor_lr=0.1 critic_lr=0.1")};
 
-    s->options = (struct ks_train_options){.env = "dog-trot",
-                                           .architecture = "dense+mse",
-                                           .out = scratch_folder,
-                                           .seed = SEED,
-                                           .steps = 2000,
-                                           .quiet = true};
-    ks_settings_defaults(&s->options.settings);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        assert_ok(ks_settings_assign(&s->options.settings, settings[i]));
-    s->options.settings.random_steps = random_steps;
-    assert_ok(ks_run_new(&s->options, &s->run));
-    assert_ok(ks_metrics_new(scratch("progress.csv"), 0, s->run->learner.agent, &s->run->metrics));
-    assert_ok(ks_learner_start_episode(&s->run->learner));
-    s->observations = s->run->learner.agent->config.observations;
-    s->actions = s->run->learner.agent->config.actions;
-}
-
-static void teardown(struct run_fixture *s)
-{
-    ks_run_free(s->run);
+    s.options->settings.random_steps = random_steps;
+    assert_ok(ks_run_new(s.options, &s.run));
+    begin_run(s.run);
+    s.observations = s.run->learner.agent->config.observations;
+    s.actions = s.run->learner.agent->config.actions;
+    return s;
 }
 
 static void steps(struct run_fixture *s, size_t n)
@@ -70,9 +56,8 @@ static void policy_action(struct run_fixture *s, bool noisy, float *action)
  * each action and the observations before and after it. */
 TEST(test_actions)
 {
-    struct run_fixture s;
+    struct run_fixture s = begin(RANDOM_STEPS);
 
-    setup(&s, RANDOM_STEPS);
     for (size_t k = 0; k < 2 * RANDOM_STEPS; k++) {
         struct ks_rng rng = ks_stream(SEED, KS_EXPLORATION, 0);
         float expected[64], mean[64], before[256];
@@ -95,7 +80,6 @@ TEST(test_actions)
                             s.observations * sizeof *before);
     }
     assert_int_equal(s.run->learner.env_step, 2 * 2 * RANDOM_STEPS);
-    teardown(&s);
 }
 
 /* The raw rewards of BATCH rows drawn with a random stream. */
@@ -122,15 +106,13 @@ static double running_scale(const struct run_fixture *s)
  * reward_normalization; raw_rewards affects only checkpoints. */
 TEST(test_update_rewards)
 {
-    struct run_fixture s;
-
     for (size_t normalized = 0; normalized < 2; normalized++) {
+        struct run_fixture s = begin(RANDOM_STEPS);
         struct ks_rng rng = ks_stream(SEED, KS_REPLAY, 0);
         double reward[BATCH], scale;
 
-        setup(&s, RANDOM_STEPS);
-        s.options.settings.reward_normalization = normalized;
-        s.options.settings.raw_rewards = 1;
+        s.options->settings.reward_normalization = normalized;
+        s.options->settings.raw_rewards = 1;
         steps(&s, RANDOM_STEPS + 3);
         scale = normalized ? running_scale(&s) : 1;
         assert_true(!normalized || fabs(scale - 1) > 0.01);
@@ -140,7 +122,6 @@ TEST(test_update_rewards)
             assert_true(reward[i] != 0);
             assert_close(s.run->learner.rows.reward[i], reward[i] / scale, 1e-12);
         }
-        teardown(&s);
     }
 }
 
@@ -149,11 +130,10 @@ TEST(test_update_rewards)
 TEST(test_reset)
 {
     enum { RESET = 8 };
-    struct run_fixture s;
+    struct run_fixture s = begin(RANDOM_STEPS);
 
-    setup(&s, RANDOM_STEPS);
-    s.options.settings.reset_step = RESET;
-    s.options.settings.reward_scaling = 2;
+    s.options->settings.reset_step = RESET;
+    s.options->settings.reward_scaling = 2;
     for (size_t k = 1; k <= RESET + 2; k++) {
         const size_t since = k >= RESET ? RESET - 1 : RANDOM_STEPS; /* steps before the first */
         const double temperature = KS(agent_temperature)(s.run->learner.agent);
@@ -169,7 +149,6 @@ TEST(test_reset)
         assert_close(s.run->learner.rows.reward[0],
                      reward[0] / ks_learner_reward_scale(&s.run->learner, temperature), 1e-12);
     }
-    teardown(&s);
 }
 
 /* Targets of up to three agent steps: rewards and the last state's value are discounted by the
@@ -178,11 +157,10 @@ TEST(test_n_step)
 {
     struct ks_rng rng = ks_stream(SEED, KS_REPLAY, 0), again = rng;
     struct ks_batch batch;
-    struct run_fixture s;
+    struct run_fixture s = begin(50);
     size_t newest = 9;
 
-    setup(&s, 50);
-    s.options.settings.n_step = 3;
+    s.options->settings.n_step = 3;
     steps(&s, newest + 1);
     assert_ok(ks_learner_batch(&s.run->learner, &rng, &batch));
     ks_learner_scale_rewards(&s.run->learner, 0.01);
@@ -200,7 +178,6 @@ TEST(test_n_step)
                             s.observations * sizeof *end.next_s);
     }
     assert_int_equal(rng.drawn, again.drawn);
-    teardown(&s);
 }
 
 /* The frozen targets of the run's current step, and those from raw rewards. */
@@ -209,8 +186,8 @@ static void frozen_targets(struct run_fixture *s, size_t normalization, size_t r
 {
     KS_OWNED_BY(ks_checkpoint_free) struct ks_checkpoint *c = NULL;
 
-    s->options.settings.reward_normalization = normalization;
-    s->options.settings.raw_rewards = raw;
+    s->options->settings.reward_normalization = normalization;
+    s->options->settings.raw_rewards = raw;
     assert_ok(ks_save_checkpoint(s->run));
     assert_ok(try_checkpoint(scratch(text_of("step_%09zu.h5", s->run->learner.env_step)), &c));
     memcpy(target, c->target, FROZEN * BATCH * sizeof *target);
@@ -225,10 +202,9 @@ TEST(test_frozen_rewards)
     double normal[FROZEN * BATCH], raw[FROZEN * BATCH], off[FROZEN * BATCH];
     double both[FROZEN * BATCH], reward[FROZEN * BATCH], scale;
     double always[4][FROZEN * BATCH];
-    struct run_fixture s;
+    struct run_fixture s = begin(50);
     struct ks_rng rng;
 
-    setup(&s, 50);
     steps(&s, 10);
     frozen_targets(&s, 1, 0, normal, always[0]);
     frozen_targets(&s, 1, 1, raw, always[1]);
@@ -247,7 +223,6 @@ TEST(test_frozen_rewards)
     assert_memory_equal(both, raw, sizeof raw);
     for (size_t i = 0; i < 4; i++)
         assert_memory_equal(always[i], raw, sizeof raw);
-    teardown(&s);
 }
 
 /* The reference results in a checkpoint are those of the run's own networks in float32, for the
@@ -255,12 +230,11 @@ TEST(test_frozen_rewards)
 TEST(test_references)
 {
     struct ks_checkpoint *c;
-    struct run_fixture s;
+    struct run_fixture s = begin(5);
     const struct KS(net) *net;
     double loss = 0;
     float *x, *primal;
 
-    setup(&s, 5);
     steps(&s, 12);
     assert_ok(ks_save_checkpoint(s.run));
     assert_ok(try_checkpoint(scratch("step_000000024.h5"), &c));
@@ -292,7 +266,6 @@ TEST(test_references)
     assert_fails(ks_references_compare(c, "a run", FROZEN), KS_FORMAT,
                  "a run: /batch/output: minibatch 0, row ");
     ks_checkpoint_free(c);
-    teardown(&s);
 }
 
 /* ks_learner_last_batch draws the minibatch of the last update again, with one update per agent
@@ -301,12 +274,11 @@ TEST(test_last_batch)
 {
     for (size_t utd = 1; utd <= 2; utd++)
         for (size_t threads = 1; threads <= 2; threads++) {
-            struct run_fixture s;
+            struct run_fixture s = begin(5);
             struct ks_batch batch;
 
-            setup(&s, 5);
-            s.options.settings.utd = utd;
-            s.options.settings.threads = threads;
+            s.options->settings.utd = utd;
+            s.options->settings.threads = threads;
             for (size_t k = 0; k < 12; k++) {
                 steps(&s, 1);
                 if (s.run->learner.agent->updates == 0)
@@ -317,7 +289,6 @@ TEST(test_last_batch)
                                 s.run->learner.agent->next_s[i] == batch.next_s[i]);
             }
             assert_int_equal(s.run->learner.agent->updates, utd * 7);
-            teardown(&s);
         }
 }
 
@@ -326,10 +297,9 @@ TEST(test_last_batch)
 TEST(test_evaluation)
 {
     float expected[64], *before;
-    struct run_fixture s;
+    struct run_fixture s = begin(RANDOM_STEPS);
     size_t drawn;
 
-    setup(&s, RANDOM_STEPS);
     steps(&s, RANDOM_STEPS + 1);
     before = hold(calloc(s.observations, sizeof *before));
     memcpy(before, s.run->learner.player.s, s.observations * sizeof *before);
@@ -343,7 +313,6 @@ TEST(test_evaluation)
     assert_true(s.run->evaluation.return_mean > 0);
     assert_memory_equal(before, s.run->learner.player.s, s.observations * sizeof *before);
     assert_int_equal(s.run->learner.replay->count, drawn);
-    teardown(&s);
 }
 
 /* After the 1000 environment steps of an episode: the next one starts at the next start state of
@@ -356,9 +325,8 @@ TEST(test_episodes)
     struct ks_transition last, after;
     struct ks_rng resets = ks_stream(SEED, KS_RESETS, 0);
     struct ks_env *env;
-    struct run_fixture s;
+    struct run_fixture s = begin(2 * LAST);
 
-    setup(&s, 2 * LAST);
     start = hold(calloc(s.observations, sizeof *start));
     assert_ok(ks_env_new("dog-trot", NULL, &env));
     assert_ok(ks_env_reset(env, &resets, start));
@@ -375,7 +343,6 @@ TEST(test_episodes)
     assert_true(last.mask == 1 && last.last);
     assert_true(!after.last && !ks_replay_get(s.run->learner.replay, LAST - 1).last);
     ks_env_free(env);
-    teardown(&s);
 }
 
 /* Bytes allocated and not freed. */
@@ -398,10 +365,9 @@ TEST(test_memory_is_flat)
 #endif
     enum { WARM = 40, STRETCHES = 4, STRETCH = 80 };
     struct ks_resume_points *points;
-    struct run_fixture s;
+    struct run_fixture s = begin(RANDOM_STEPS);
     size_t before = 0, least = SIZE_MAX;
 
-    setup(&s, RANDOM_STEPS);
     assert_ok(ks_resume_new(s.run, &points));
     ks_replay_free(s.run->learner.replay);
     assert_ok(ks_replay_new(20, s.observations, s.actions, &s.run->learner.replay));
@@ -424,7 +390,6 @@ TEST(test_memory_is_flat)
     assert_in_range(least, 0, 8 * STRETCH);
     assert_ok(ks_resume_clear(points));
     ks_resume_free(points);
-    teardown(&s);
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

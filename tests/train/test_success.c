@@ -1,10 +1,10 @@
 /* The share of evaluation episodes that solve the task: how it is counted, and that it is a column
  * of progress.csv only for tasks that have a goal. */
 #include "programs.h"
+#include "runs.h"
 #include "suites.h"
 
 #include "io/csv.h"
-#include "train/run.h"
 
 static size_t goal_step, episodes; /* when a goal is reached; how many episodes came that far */
 
@@ -25,22 +25,15 @@ static double evaluate(struct ks_run *run, size_t step)
 
 TEST(test_share_of_episodes)
 {
-    static const char *const settings[] = {"hidden=4", "depth=1", "random_steps=9",
-                                           "eval_episodes=6", "analysis_minibatches=1"};
-    struct ks_train_options options = {.env = "pendulum-swingup",
-                                       .architecture = "dense+mse",
-                                       .out = scratch_folder,
-                                       .steps = 2000,
-                                       .quiet = true};
     const struct ks_env_task *task;
     struct ks_env_domain domain;
     struct ks_env_task with_goal;
     KS_OWNED_BY(ks_run_free) struct ks_run *run = NULL;
 
-    ks_settings_defaults(&options.settings);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        assert_ok(ks_settings_assign(&options.settings, settings[i]));
-    assert_ok(ks_run_new(&options, &run));
+    assert_ok(ks_run_new(
+        plan_run("pendulum-swingup", "dense+mse",
+                 "hidden=4 depth=1 random_steps=9 eval_episodes=6 analysis_minibatches=1"),
+        &run));
     assert_close(evaluate(run, 8), 0, 0); /* a task without a goal */
     task = run->evaluation.player.env->task;
     domain = *task->domain;

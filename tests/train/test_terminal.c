@@ -2,13 +2,12 @@
  * values that critics learn. On a task with known values: a chain of states, of which each gives
  * the reward 1, whatever the action. It steps cartpole's model, which no reward depends on. */
 
-#include "scratch.h"
+#include "runs.h"
 
 #include "core/memory.h"
 #include "env/domain.h"
 #include "net/net.h"
 #include "train/learner.h"
-#include "train/run.h"
 
 static const double GAMMA = 0.9;
 enum { WIDTH = 5, LENGTH = 3 }; /* of an observation; control steps to the terminal state */
@@ -90,33 +89,20 @@ TEST(test_ends)
 
 /* --- a run --- */
 
-static struct ks_train_options options;
-
 static struct ks_run *start(size_t action_repeat, size_t random_steps)
 {
-    static const char *const settings[] = {
-        "hidden=32",       "depth=1",         "actor_hidden=4",
-        "actor_depth=1",   "batch=64",        "utd=1",
-        "eval_episodes=2", "gamma=0.9",       "reward_normalization=0",
-        "tau=0.05",        "critic_lr=0.003", "temperature=1e-6"};
+    struct ks_train_options *options = plan_run(
+        "cartpole-balance", "dense+mse",
+        "hidden=32 depth=1 actor_hidden=4 actor_depth=1 batch=64 utd=1 eval_episodes=2 gamma=0.9 "
+        "reward_normalization=0 tau=0.05 critic_lr=0.003 temperature=1e-6");
     struct ks_run *run;
 
-    options = (struct ks_train_options){.env = "cartpole-balance",
-                                        .architecture = "dense+mse",
-                                        .out = scratch_folder,
-                                        .steps = 4000,
-                                        .quiet = true};
-    ks_settings_defaults(&options.settings);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        assert_ok(ks_settings_assign(&options.settings, settings[i]));
-    options.settings.action_repeat = action_repeat;
-    options.settings.random_steps = random_steps;
-    assert_ok(ks_run_new(&options, &run));
-    assert_ok(ks_metrics_new(scratch("progress.csv"), 0, run->learner.agent, &run->metrics));
+    options->settings.action_repeat = action_repeat;
+    options->settings.random_steps = random_steps;
+    assert_ok(ks_run_new(options, &run));
     become_chain(run->learner.player.env, LENGTH);
     run->evaluation.player.env->task = &chain_task;
-    assert_ok(ks_learner_start_episode(&run->learner));
-    return run;
+    return begin_run(run);
 }
 
 /* An episode ends within an action's repetition; its last transition has mask 0. The next episode
@@ -140,7 +126,6 @@ TEST(test_transitions)
     }
     assert_ok(ks_evaluate(&run->evaluation, &run->learner, 1));
     assert_close(run->evaluation.return_mean, LENGTH, 0);
-    ks_run_free(run);
 }
 
 /* Q(s, a) of the first critic after that many steps of the chain. */
@@ -159,7 +144,7 @@ static double value_of(const struct KS(agent) *agent, const struct KS(net) *net,
 TEST(test_values)
 {
     enum { STEPS = 3000, RANDOM_STEPS = 64 };
-    KS_OWNED_BY(ks_run_free) struct ks_run *run = start(1, RANDOM_STEPS);
+    struct ks_run *run = start(1, RANDOM_STEPS);
     struct KS(agent) *agent = run->learner.agent;
     struct KS(net) *net;
     double value = 0;
