@@ -92,8 +92,7 @@ TEST(test_mistakes)
 
 static double gradient_of(const struct ks_checkpoint *c, double *g)
 {
-    struct ks_problem q = {
-        .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
+    struct ks_problem q = full_problem(c);
     double loss;
 
     assert_ok(ks_gradient(&q, &loss, g));

@@ -1,5 +1,4 @@
 /* Operators other than the Hessian, each against its definition, and their diagonal blocks. */
-#include "agent/optim.h"
 #include "critics.h"
 #include "spectra.h"
 
@@ -17,18 +16,8 @@ static size_t dimension(const struct ks_checkpoint *c)
 static struct ks_checkpoint *make(const char *text)
 {
     struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
-    struct ks_checkpoint *c = random_critic(text, sizes, 41);
-    struct ks_rng rng = ks_rng_start(41, 1);
-    double columns[16];
 
-    for (size_t e = 0; e < ENSEMBLE; e++)
-        ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
-    c->adam_v = numbers(&rng, dimension(c));
-    for (size_t i = 0; i < dimension(c); i++)
-        c->adam_v[i] = i % 7 == 3 ? 0 : 1e-3 * c->adam_v[i] * c->adam_v[i];
-    c->adam_step = 20;
-    c->adam = KS_ADAM_DEFAULTS;
-    return keep_checkpoint(c);
+    return keep_checkpoint(settle(random_critic(text, sizes, 41), 41));
 }
 
 static struct ks_problem pose(const struct ks_checkpoint *c)

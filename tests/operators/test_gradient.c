@@ -1,6 +1,5 @@
 /* The gradients of minibatches in the coordinates of each operator, and the loss along the step of
  * Adam. */
-#include "agent/optim.h"
 #include "critics.h"
 #include "spectra.h"
 
@@ -16,20 +15,8 @@ static const char SMOOTH[] = "dense 5\ntanh\ndense 1\nloss mse\n";
 static struct ks_checkpoint *make(const char *text)
 {
     const struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
-    struct ks_checkpoint *c = random_critic(text, sizes, 43);
-    const size_t n = ks_networks_parameters(&c->critic);
-    struct ks_rng rng = ks_rng_start(43, 1);
-    double columns[16];
 
-    for (size_t e = 0; e < ENSEMBLE; e++)
-        ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
-    c->adam_m = numbers(&rng, n);
-    c->adam_v = numbers(&rng, n);
-    for (size_t i = 0; i < n; i++)
-        c->adam_v[i] = i % 7 == 3 ? 0 : 1e-3 * c->adam_v[i] * c->adam_v[i];
-    c->adam_step = 20;
-    c->adam = KS_ADAM_DEFAULTS;
-    return keep_checkpoint(c);
+    return keep_checkpoint(settle(random_critic(text, sizes, 43), 43));
 }
 
 /* A problem with its selection, until the next one is posed. */

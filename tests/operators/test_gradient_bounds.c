@@ -3,7 +3,6 @@
 #include <lapacke.h>
 
 #include "critics.h"
-#include "net/net.h"
 #include "operators/gradient_bounds.h"
 
 enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4, K = 4 };
@@ -39,21 +38,11 @@ static struct ks_checkpoint *make(const char *text)
     return keep_checkpoint(random_critic(text, sizes, 31));
 }
 
-/* The logits of a minibatch into f [LOSS_ROWS, K]. */
+/* The logits of a minibatch into f, whose first rows [LOSS_ROWS, K] have a loss. */
 static void find_logits(const struct ks_problem *q, size_t critic, size_t n, double *f)
 {
-    const struct ks_checkpoint *c = q->checkpoint;
-    const struct KS(arch) *arch = c->critic.arch;
-    size_t rows = q->loss_rows_only ? LOSS_ROWS : ROWS;
-    double *primal, *state = q->evaluation ? c->critic.state + critic * arch->states : NULL;
-    struct KS(net) *net;
-
-    assert_ok(KS(net_new)(arch, rows, LOSS_ROWS, q->evaluation, &net));
-    primal = hold(calloc(net->primal, sizeof *primal));
-    KS(net_forward)
-    (net, c->critic.w + critic * arch->parameters, state, c->input + n * ROWS * IN, primal);
-    memcpy(f, KS(net_output)(net, primal), LOSS_ROWS * arch->out * sizeof *f);
-    KS(net_free)(net);
+    critic_outputs(q->checkpoint, critic, n, q->loss_rows_only ? LOSS_ROWS : ROWS, q->evaluation,
+                   f);
 }
 
 /* The Jacobians [LOSS_ROWS, K, P] of a minibatch's logits, by central differences. */
@@ -61,7 +50,7 @@ static double *find_jacobians(const struct ks_problem *q, size_t critic, size_t 
 {
     const struct ks_networks *networks = &q->checkpoint->critic;
     size_t p = networks->arch->parameters;
-    double *w = networks->w + critic * p, *jacobian, f[2][LOSS_ROWS * K];
+    double *w = networks->w + critic * p, *jacobian, f[2][ROWS * K];
     const double h = 1e-6;
 
     assert_ok(ks_alloc(LOSS_ROWS * K * p, sizeof *jacobian, &jacobian));
@@ -161,7 +150,7 @@ static void check_pair(const struct ks_problem *q, const struct ks_gradient_boun
     size_t critic = pair / MINIBATCHES, n = pair % MINIBATCHES;
     const struct KS(arch) *arch = q->checkpoint->critic.arch;
     size_t p = arch->parameters;
-    double f[LOSS_ROWS * K], *jacobian = hold(find_jacobians(q, critic, n)), *g;
+    double f[ROWS * K], *jacobian = hold(find_jacobians(q, critic, n)), *g;
 
     find_logits(q, critic, n, f);
     g = hold(calloc(p, sizeof *g));
@@ -342,7 +331,7 @@ TEST(test_squared_error)
     struct ks_checkpoint *c = make("dense 6\nlayernorm\ntanh\ndense 1\nloss mse weight=12.5\n");
     struct ks_problem q = full_problem(c);
     struct ks_attributes s = {0};
-    double largest = 0, f[LOSS_ROWS];
+    double largest = 0, f[ROWS];
 
     assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS, sizeof(double), &c->weight));
     for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS; i++)

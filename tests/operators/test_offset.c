@@ -28,10 +28,9 @@ static struct ks_checkpoint *make_critic(const char *text, double offset)
 {
     struct ks_checkpoint *c = null_critic(text, 1);
     struct ks_rng rng = ks_rng_start(47, 0);
-    double columns[16];
 
     offset_inputs(c, offset);
-    KS(project)(c->critic.arch, c->critic.w, columns);
+    project_columns(&c->critic);
     assert_ok(ks_alloc(c->critic.arch->parameters, sizeof *c->adam_v, &c->adam_v));
     for (size_t i = 0; i < c->critic.arch->parameters; i++)
         c->adam_v[i] = pow(10, ks_rng_uniform(&rng, -2, 0));

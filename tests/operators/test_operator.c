@@ -1,6 +1,5 @@
 /* The table of operators: each is linear and symmetric, in both precisions. Also the interface
  * itself. */
-#include "agent/optim.h"
 #include "core/memory.h"
 #include "critics.h"
 #include "spectra.h"
@@ -14,17 +13,8 @@ static struct ks_checkpoint *make(void)
         "batchnorm\ndense 5 bias=no project=unit\nlayernorm\nrelu\n"
         "dense 3\nloss ce min=-1 max=1\n",
         sizes, 31);
-    struct ks_rng rng = ks_rng_start(31, 1);
-    double columns[8];
 
-    for (size_t e = 0; e < ENSEMBLE; e++)
-        ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
-    c->adam_v = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
-    for (size_t i = 0; i < ENSEMBLE * c->critic.arch->parameters; i++)
-        c->adam_v[i] = 1 + c->adam_v[i] * c->adam_v[i];
-    c->adam_step = 5;
-    c->adam = KS_ADAM_DEFAULTS;
-    return keep_checkpoint(c);
+    return keep_checkpoint(settle(c, 31));
 }
 
 /* <a, H b> = <b, H a> and H (a - 3 b) = H a - 3 H b. The inputs are not changed, and a second call
@@ -58,8 +48,7 @@ static void check(const struct ks_operator *a, double bound)
 TEST(test_table)
 {
     struct ks_checkpoint *c = make();
-    struct ks_problem problem = {
-        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
+    struct ks_problem problem = full_problem(c);
     size_t kinds = 0;
 
     for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++, kinds++) {
@@ -81,8 +70,7 @@ TEST(test_counted)
     struct critic_sizes sizes = {ENSEMBLE, 40, MINIBATCHES, 300, 200};
     struct ks_checkpoint *c = keep_checkpoint(
         random_critic("dense 60\nrelu\ndense 1\nloss mse\n", sizes, 33));
-    struct ks_problem problem = {
-        .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
+    struct ks_problem problem = full_problem(c);
     struct ks_operator *a;
     struct ks_count count;
     size_t taken = ks_alloc_total();

@@ -2,7 +2,6 @@
 #include "small_critics.h"
 #include "spectra.h"
 
-#include "agent/optim.h"
 #include "io/csv.h"
 
 static int write_critics(void **state)
@@ -118,12 +117,8 @@ TEST(test_arrays_of_layer)
          4},
         {"sphere", "--operator manifold --precision f64", "0/kernel", 0},
     };
-    struct ks_checkpoint *c = make("dense 6 bias=no project=unit\nrelu\ndense 1\nloss mse\n");
-    double columns[16];
 
-    for (size_t e = 0; e < ENSEMBLE; e++)
-        ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
-    save("sphere", c);
+    save("sphere", settle(make("dense 6 bias=no project=unit\nrelu\ndense 1\nloss mse\n"), 1));
     for (size_t i = 0; i < sizeof same_blocks / sizeof *same_blocks; i++) {
         struct ks_spectrum *layer = spectrum(
             same_blocks[i].critic,
@@ -136,6 +131,10 @@ TEST(test_arrays_of_layer)
         for (size_t k = 0; k < layer->statistics.n; k++)
             assert_memory_equal(&arrays->statistics.list[k].number,
                                 &layer->statistics.list[k].number, sizeof(double));
+        assert_string_equal(ks_attribute_text(&arrays->attributes, "array"), same_blocks[i].arrays);
+        assert_close(ks_attribute_number(&arrays->attributes, "layer"), -1, 0);
+        assert_contains(ks_attribute_text(&arrays->attributes, "claim"),
+                        text_of("%s)", same_blocks[i].arrays));
         if (same_blocks[i].layer == 0)
             assert_close(ks_statistic(arrays, "null_dimension"), ENSEMBLE * 6, 0);
     }

@@ -6,8 +6,6 @@
 
 #include "small_critics.h"
 
-#include "agent/optim.h"
-
 #define MLP "dense %zu\nrelu\ndense %zu\nrelu\ndense 1\nloss mse\n"
 #define LN  "layernorm\ndense %zu\nlayernorm\nrelu\ndense %zu\nrelu\ndense 8\nloss ce min=-5 max=5\n"
 #define BN                                                                                         \
@@ -44,21 +42,9 @@ static void write_shape(const struct shape *s)
 
     assert_true(child >= 0);
     if (child == 0) {
-        struct ks_rng rng = ks_rng_start(51, 0);
-        struct ks_checkpoint *c;
-        size_t n;
+        struct ks_checkpoint *c = settle(
+            random_critic(text_of(s->text, s->width, s->width), s->sizes, 50), 51);
 
-        c = random_critic(text_of(s->text, s->width, s->width), s->sizes, 50);
-        n = ks_networks_parameters(&c->critic);
-        for (size_t e = 0; e < s->sizes.ensemble; e++)
-            ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters,
-                           numbers(&rng, n));
-        c->adam_m = numbers(&rng, n);
-        c->adam_v = numbers(&rng, n);
-        for (size_t i = 0; i < n; i++)
-            c->adam_v[i] *= c->adam_v[i];
-        c->adam_step = 20;
-        c->adam = KS_ADAM_DEFAULTS;
         _exit(ks_checkpoint_write(file(s->name), c, true) == KS_OK ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

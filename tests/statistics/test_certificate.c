@@ -45,29 +45,6 @@ struct setting {
     double *matrix, abs_max;
 };
 
-/* Projected columns of norm 1, and a second moment. */
-static void settle_training(struct ks_checkpoint *c)
-{
-    size_t n = ks_networks_parameters(&c->critic);
-    struct ks_rng rng = ks_rng_start(43, 0);
-
-    for (size_t e = 0; e < c->critic.ensemble; e++)
-        for (size_t i = 0; i < c->critic.arch->n_layers; i++) {
-            const struct KS(layer) *l = &c->critic.arch->layer[i];
-
-            for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {
-                double *column = c->critic.w + e * c->critic.arch->parameters + l->offset + j;
-                double norm = cblas_dnrm2((int)l->sphere_rows, column, (int)l->out);
-
-                cblas_dscal((int)l->sphere_rows, 1 / norm, column, (int)l->out);
-            }
-        }
-    assert_ok(ks_alloc(n, sizeof *c->adam_v, &c->adam_v));
-    for (size_t i = 0; i < n; i++)
-        c->adam_v[i] = i % 9 == 0 ? 0 : exp(ks_rng_normal(&rng));
-    c->adam_step = 50;
-}
-
 static void block_of(const struct setting *s, bool single, struct ks_operator **a)
 {
     struct ks_operator *all;
@@ -105,7 +82,7 @@ static void set_up_variant(const char *text, const struct variant *v, bool singl
     bool *dead;
 
     *s = (struct setting){.c = null_critic(text, 2), .kind = ks_operator_kind_find(v->operator)};
-    settle_training(s->c);
+    settle(s->c, 43);
     s->q = full_problem(s->c);
     s->q.critic = v->critic;
     s->q.layer = v->layer;
@@ -342,11 +319,11 @@ TEST(test_data_se)
     y = c.vector[KS_Y_LARGEST].y;
     for (size_t n = 0; n < MINIBATCHES; n++) {
         struct ks_checkpoint one = *s.c;
-        struct ks_problem q = {
-            .checkpoint = &one, .minibatches = 1, .scale = 1, .critic = -1, .layer = -1};
+        struct ks_problem q;
         struct ks_operator *a;
 
         one.minibatches = 1;
+        q = full_problem(&one);
         one.input += n * ROWS * IN;
         one.target += n * LOSS_ROWS * one.critic.arch->loss.targets;
         a = operator_of(ks_hessian_new_f64, &q);

@@ -17,16 +17,6 @@ static const char *const TEXTS[] = {
 };
 enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 
-/* Projects columns to their spheres, as training does. */
-static void project(struct ks_checkpoint *c)
-{
-    const struct KS(arch) *a = c->critic.arch;
-    double columns[16];
-
-    for (size_t e = 0; e < c->critic.ensemble; e++)
-        KS(project)(a, c->critic.w + e * a->parameters, columns);
-}
-
 static bool is_projected(const struct ks_checkpoint *c)
 {
     return strstr(c->critic.text, "project=unit");
@@ -78,7 +68,7 @@ static void check_manifold(const char *text, size_t normals, size_t others)
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space;
 
-    project(c);
+    project_columns(&c->critic);
     space = predict(&q, ks_operator_kind_find("manifold"));
     assert_int_equal(space->normals, 2 * normals);
     assert_int_equal(check_zeros(&q, "manifold"), 2 * (normals + others));
@@ -116,7 +106,7 @@ TEST(test_manifold_layers)
                                           2);
     struct ks_problem q = full_problem(c);
 
-    project(c);
+    project_columns(&c->critic);
     for (q.layer = 0; q.layer < 5; q.layer++)
         if (q.layer != 3) /* layer 3 is the relu */
             assert_int_equal(check_zeros(&q, "manifold"), 2 * dimension[q.layer]);
@@ -203,7 +193,7 @@ TEST(test_biases_beside_normals)
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space;
 
-    project(c);
+    project_columns(&c->critic);
     memset(c->critic.w + c->critic.arch->layer[2].offset + 4, 0, 4 * sizeof *c->critic.w);
     space = predict(&q, ks_operator_kind_find("manifold"));
     assert_int_equal(space->dimension, 2 * (4 + 17));
@@ -265,7 +255,7 @@ static double largest_zeros(const char *text)
     struct ks_problem q = full_problem(c);
     double worst = 0;
 
-    project(c);
+    project_columns(&c->critic);
     for (size_t i = 0; i < 2 * c->critic.arch->parameters; i++)
         c->critic.w[i] = (float)c->critic.w[i];
     set_second_moments(&q, c, true);

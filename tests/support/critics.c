@@ -1,5 +1,7 @@
 #include "critics.h"
 
+#include "net/net.h"
+
 struct ks_checkpoint *blank_critic(const char *text, struct critic_sizes s)
 {
     struct ks_checkpoint *c;
@@ -72,6 +74,23 @@ struct ks_checkpoint *random_critic(const char *text, struct critic_sizes s, uin
     return c;
 }
 
+void critic_outputs(const struct ks_checkpoint *c, size_t critic, size_t n, size_t rows,
+                    bool evaluation, double *f)
+{
+    const struct KS(arch) *arch = c->critic.arch;
+    KS_OWNED double *primal = NULL;
+    struct KS(net) *net;
+
+    assert_ok(KS(net_new)(arch, rows, rows, evaluation, &net));
+    assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
+    KS(net_forward)
+    (net, c->critic.w + critic * arch->parameters,
+     evaluation ? c->critic.state + critic * arch->states : NULL, c->input + n * c->rows * arch->in,
+     primal);
+    memcpy(f, KS(net_output)(net, primal), rows * arch->out * sizeof *f);
+    KS(net_free)(net);
+}
+
 struct ks_problem full_problem(const struct ks_checkpoint *c)
 {
     return (struct ks_problem){
@@ -116,14 +135,15 @@ static void draw_task(struct ks_rng *rng, struct ks_checkpoint *c)
     }
 }
 
-/* Scales projected columns to norm 1. */
-static void project_columns(struct ks_networks *n)
+void project_columns(struct ks_networks *n)
 {
-    for (size_t i = 0; i < n->arch->n_layers; i++) {
-        const struct KS(layer) *l = &n->arch->layer[i];
+    const size_t layers = n->arch->n_layers;
+
+    for (size_t i = 0; i < n->ensemble * layers; i++) {
+        const struct KS(layer) *l = &n->arch->layer[i % layers];
 
         for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {
-            double *column = n->w + l->offset + j;
+            double *column = n->w + i / layers * n->arch->parameters + l->offset + j;
             double norm = cblas_dnrm2((int)l->sphere_rows, column, (int)l->out);
 
             cblas_dscal((int)l->sphere_rows, 1 / norm, column, (int)l->out);
@@ -131,7 +151,22 @@ static void project_columns(struct ks_networks *n)
     }
 }
 
-void draw_start(struct ks_rng *rng, struct ks_networks *n)
+struct ks_checkpoint *settle(struct ks_checkpoint *c, uint64_t seed)
+{
+    const size_t n = ks_networks_parameters(&c->critic);
+    struct ks_rng rng = ks_rng_start(seed, 1);
+
+    project_columns(&c->critic);
+    c->adam_m = numbers(&rng, n);
+    c->adam_v = numbers(&rng, n);
+    for (size_t i = 0; i < n; i++)
+        c->adam_v[i] = i % 7 == 3 ? 0 : 1e-3 * c->adam_v[i] * c->adam_v[i];
+    c->adam_step = 20;
+    c->adam = KS_ADAM_DEFAULTS;
+    return c;
+}
+
+static void draw_start(struct ks_rng *rng, struct ks_networks *n)
 {
     double *w = n->w;
 

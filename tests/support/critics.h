@@ -33,6 +33,17 @@ double *numbers(struct ks_rng *rng, size_t n);
  * of row i are 0.1 but for column i mod K, and sum to 1. */
 struct ks_checkpoint *random_critic(const char *text, struct critic_sizes s, uint64_t seed);
 
+/* Scales projected columns to norm 1. */
+void project_columns(struct ks_networks *n);
+
+/* Gives the critic projected columns of norm 1, and random moments of Adam, of which some second
+ * ones are zero. Returns it. */
+struct ks_checkpoint *settle(struct ks_checkpoint *c, uint64_t seed);
+
+/* f [rows, out] = the outputs of a critic on the first rows of minibatch n. */
+void critic_outputs(const struct ks_checkpoint *c, size_t critic, size_t n, size_t rows,
+                    bool evaluation, double *f);
+
 /* The loss of all minibatches and critics. */
 struct ks_problem full_problem(const struct ks_checkpoint *c);
 
@@ -48,8 +59,6 @@ static const struct {
     {"bn+mse", "batchnorm\nrepeat 2 {\ndense 20 bias=no\nbatchnorm\nrelu\n}\ndense 1\nloss mse\n"},
     {"dense+huber", "repeat 2 {\ndense 16\ntanh\n}\ndense 1\nloss huber\n"},
 };
-
-void draw_start(struct ks_rng *rng, struct ks_networks *n);
 
 /* A step of Adam (Kingma, Ba 2015) with the gradient of all minibatches. */
 void adam_step(struct ks_checkpoint *c, const double *g);

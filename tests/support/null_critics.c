@@ -24,7 +24,7 @@ void draw(struct ks_rng *rng, struct ks_checkpoint *c)
 }
 
 /* Makes biases small relative to the kernels, so that most units are active in some rows only. */
-static void settle(struct ks_checkpoint *c)
+static void weaken_biases(struct ks_checkpoint *c)
 {
     const struct KS(arch) *a = c->critic.arch;
     double *w = c->critic.w;
@@ -46,7 +46,7 @@ struct ks_checkpoint *null_critic(const char *text, size_t ensemble)
     struct ks_checkpoint *c = blank_critic(text, sizes);
 
     draw(&rng, c);
-    settle(c);
+    weaken_biases(c);
     return keep_checkpoint(c);
 }
 
