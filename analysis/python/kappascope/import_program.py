@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 
 from kappascope import __version__
-from kappascope.importing import AXES, MOST_INDEX, NO_PROCESS, Import, import_files
+from kappascope.importing import AXES, MOST_INDEX, NO_PROCESS, STOPPING, Import, import_files
 from kappascope.refusal import NotPrinted, Refused, fail, printable, say
 
 HELP = """\
@@ -80,7 +80,6 @@ EXIT STATUS
 """
 
 
-_STOPPING = signal.SIGTERM, signal.SIGHUP, signal.SIGINT  # signals that ask this program to end
 _VALUES = "arch", "map", "batch", "output", "ensemble-axis", "slice"
 _SWITCHES = "quiet", "help", "version"
 _SHORT = {"-o": "--output", "-q": "--quiet", "-h": "--help"}
@@ -155,10 +154,8 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         return 1, NO_PROCESS
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-        return (
-            1 if full else 2,
-            f"{'a file' if error.filename is None else error.filename}: {error.strerror or error}",
-        )
+        where = "a file" if error.filename is None else error.filename
+        return 1 if full else 2, f"{where}: {error.strerror or error}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -167,7 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     kept = {
         number: signal.signal(number, _stop)
-        for number in _STOPPING
+        for number in STOPPING
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:

@@ -13,6 +13,7 @@ import glob
 import itertools
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ from kappascope.refusal import fail, printable, say
 from kappascope.stored import Stored, Weights
 
 NO_PROCESS = "no further process or thread can be started: expected a larger limit (ulimit -u)"
+STOPPING = signal.SIGTERM, signal.SIGHUP, signal.SIGINT  # signals that ask this program to end
 AXES, MOST_INDEX, _MOST_SIDE = 7, 1 << 30, 1 << 30
 _BATCH = ("input", "target", "weight", *RESULTS)  # the first two are required
 
@@ -218,16 +220,40 @@ def _take_batch(
 # --- KappaScope: the library and the analyzer ---
 
 
+def _run(command: list[str]) -> tuple[int, str]:
+    """Exit status and standard error of a program, which ends if this one is asked to. Signals wait while it
+    is started: one in between would leave it without a parent that knows of it."""
+    process = None
+    waiting = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="surrogateescape",
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, waiting),
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
+        _, said = process.communicate()
+        return process.returncode, said
+    except BaseException:
+        if process:
+            process.kill()
+            process.wait()
+        raise
+
+
 def _analyze(arguments: list[str], rename: dict[str, str]) -> None:
     """Runs the analyzer, which checks what is imported. Its message, with other names for the files, is a
     refusal."""
     name = "kappascope-analyze"
     try:
-        command = [program(name), *arguments]
+        status, said = _run([program(name), *arguments])
     except FileNotFoundError as error:
         fail(str(error))
-    done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape")
-    status, said = done.returncode, done.stderr
     if status == 0:
         return
     lines = [line for line in said.splitlines() if line.startswith(f"{name}: ")]
