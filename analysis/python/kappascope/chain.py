@@ -188,7 +188,7 @@ class Chain:
             return None
         skip, body = sorted(value.args, key=lambda v: self.order[v.node])
         inner = self._behind(body, skip) - {skip}
-        through = any(v is skip for v in self._spine(body)) if _is_input(skip) else True
+        through = not _is_input(skip) or skip in self._spine(body)
         if body is skip or not self._reaches(body, skip) or not through:
             return None
         return None if inner & self._behind(skip) else (skip, body)  # else something goes around `skip`
@@ -281,7 +281,7 @@ class Chain:
         it, and not `stop`."""
         spines = [list(self._spine(part)) for part in parts]
         for value in spines[0]:
-            if all(any(value is other for other in spine) for spine in spines[1:]):
+            if all(value in spine for spine in spines[1:]):
                 return None if _is_input(value) and value is not stop else value
         return None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kappascope.arguments import plain
 from kappascope.chain import Chain, kernel_of
 from kappascope.description import Layer, Loss
 from kappascope.graph import Graph
@@ -78,9 +79,8 @@ def collect(chains: list[Chain], layers: list[Layer], read: Callable[[Graph, str
                     found.setdefault(f"{layer.group}/{name}", []).append(constant)
                     continue
                 parameter = value.params[name]
-                array = parameter.transform(read(chain.graph, parameter.name)).detach().cpu()
-                single = str(array.dtype) != "torch.float64"
-                array = (array.float() if single else array).numpy()
+                array = plain(parameter.transform(read(chain.graph, parameter.name)))
+                array = array if array.dtype == np.float64 else array.astype(np.float32)
                 if array.size != math.prod(shape):
                     fail(
                         f"{place_of(chain.graph, value.node)}: expected {list(shape)} numbers for {name} "

@@ -119,10 +119,8 @@ def save_arrays(
     layers = description.layers
     shapes = {f"{one.group}/{name}": s for one in layers for name, s in one.params.items()}
     states = {f"{one.group}/{name}": s for one in layers for name, s in one.state.items()}
-    if any(name in arrays for name in states) or any(one.kind == "batchrenorm" for one in layers):
-        critics = _critics("arrays", arrays, {**shapes, **states})
-    else:
-        critics = _critics("arrays", arrays, shapes)
+    stated = any(name in arrays for name in states) or any(one.kind == "batchrenorm" for one in layers)
+    critics = _critics("arrays", arrays, {**shapes, **states} if stated else shapes)
     ensemble = len(next(iter(critics.values())))
     t = read_targets(targets, batched, x.shape[:2], description.heads, ensemble, description.joint)
     w = read_weights(weights, t)
@@ -132,7 +130,7 @@ def save_arrays(
     root = dict(attributes or {})
     if optimizer is not None:
         trained = {
-            f"{one.group}/{name}": s for one in layers if one.trainable for name, s in one.params.items()
+            f"{one.group}/{name}": s for one in description.trained() for name, s in one.params.items()
         }
         if not {"m", "v", "step"} <= set(optimizer):
             fail(f"optimizer: expected m, v and step, found {', '.join(map(str, optimizer)) or 'none'}")

@@ -52,42 +52,21 @@ def unstack(
 def bind(module: Module, inputs: Any) -> tuple[dict[str, Any], bool]:
     """{name: tensor} in the order of forward's parameters, and whether the caller gave the
     names."""
-    signature = inspect.signature(module.forward)
-    if isinstance(inputs, dict):
-        try:
-            signature.bind(**inputs)
-        except TypeError as error:
-            fail(
-                f"inputs: expected the parameters of forward{signature}, found "
-                f"{', '.join(map(str, inputs))}: {error}"
-            )
-        return dict(inputs), True
-    inputs = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
+    signature, by_name = inspect.signature(module.forward), isinstance(inputs, dict)
+    given: Any = inputs if isinstance(inputs, (dict, list, tuple)) else (inputs,)
     try:
-        bound = signature.bind(*inputs)
+        bound = signature.bind(**given) if by_name else signature.bind(*given)
     except TypeError as error:
-        fail(f"inputs: expected the tensors that forward{signature} takes, found {len(inputs)}: {error}")
+        wanted, found = f"the tensors that forward{signature} takes", str(len(given))
+        if by_name:
+            wanted, found = f"the parameters of forward{signature}", ", ".join(map(str, given))
+        fail(f"inputs: expected {wanted}, found {found}: {error}")
+    if by_name:
+        return dict(given), True
     names = list(bound.arguments)
-    if len(names) != len(inputs):  # forward(*tensors)
-        names = [f"input{i}" for i in range(len(inputs))]
-    return dict(zip(names, inputs)), False
-
-
-def _trained(chains: list[Chain], optimizer: Any) -> tuple[list[Tensor], list[dict[str, Any]]]:
-    """The trained parameters of the critics, and the group of the optimizer that each is in."""
-    groups = {id(p): g for g in optimizer.param_groups for p in g["params"]}
-    tensors = {}
-    for chain in chains:
-        for p in (p for value in chain.values if not value.frozen for p in value.params.values()):
-            tensor = chain.graph.parameters[p.name]
-            if id(tensor) not in groups:
-                fail(
-                    "optimizer: expected the one that trains the critics, found none of its parameters in "
-                    f"{chain.graph.name}.{p.name}. Way out: the critics' optimizer, or leave it out "
-                    "(unstacked copies have none)"
-                )
-            tensors[id(tensor)] = tensor
-    return list(tensors.values()), [groups[i] for i in tensors]
+    if len(names) != len(given):  # forward(*tensors)
+        names = [f"input{i}" for i in range(len(given))]
+    return dict(zip(names, given)), False
 
 
 def _torch_adam(
@@ -103,11 +82,22 @@ def _torch_adam(
             "optimizer: expected Adam or AdamW without amsgrad, found "
             f"{type(optimizer).__name__}. " + NO_MOMENTS
         )
-    tensors, groups = _trained(chains, optimizer)
-    constants = {(*(float(b) for b in g["betas"]), float(g["eps"])) for g in groups}
-    rates = {float(g["lr"]) for g in groups}
+    groups = {id(p): g for g in optimizer.param_groups for p in g["params"]}
+    constants, rates, states = set(), set(), []
+    for chain in chains:
+        for p in (p for value in chain.values if not value.frozen for p in value.params.values()):
+            tensor = chain.graph.parameters[p.name]
+            group = groups.get(id(tensor))
+            if not group:
+                fail(
+                    "optimizer: expected the one that trains the critics, found none of its parameters in "
+                    f"{chain.graph.name}.{p.name}. Way out: the critics' optimizer, or leave it out "
+                    "(unstacked copies have none)"
+                )
+            constants.add((*map(float, group["betas"]), float(group["eps"])))
+            rates.add(float(group["lr"]))
+            states.append(optimizer.state.get(tensor, {}))
     rate = {"learning_rate": rates.pop()} if len(rates) == 1 else {}
-    states = [optimizer.state.get(t, {}) for t in tensors]
     if not any("exp_avg" in state for state in states):
         return None, rate
     steps = {int(state.get("step", 0)) for state in states}
@@ -128,9 +118,8 @@ def _torch_adam(
 
 def modules_of(critics: Any) -> list[Module]:
     """The list of modules that are the critics."""
-    if type(critics).__name__ == "ModuleList":
-        critics = list(critics)
-    modules = list(critics) if isinstance(critics, (list, tuple)) else [critics]
+    several = isinstance(critics, (list, tuple)) or type(critics).__name__ == "ModuleList"
+    modules = list(critics) if several else [critics]
     if not modules or not all(hasattr(m, "named_modules") and not isinstance(m, type) for m in modules):
         fail(f"critics: expected modules of PyTorch, found {[type(m).__name__ for m in modules]}")
     for i, module in enumerate(modules):

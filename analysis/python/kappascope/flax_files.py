@@ -6,6 +6,7 @@ type, bytes]; type 3, a NumPy scalar, has the same content. An array of more tha
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -31,11 +32,8 @@ def open_msgpack(w: Weights) -> None:
     with open(w.path, "rb") as file:
         data = file.read()
 
-    def unpack(data: bytes) -> Any:
-        return package.unpackb(
-            data, object_pairs_hook=_unique, max_array_len=_LONGEST_LIST, unicode_errors="surrogateescape"
-        )
-
+    how = {"object_pairs_hook": _unique, "max_array_len": _LONGEST_LIST, "unicode_errors": "surrogateescape"}
+    unpack = functools.partial(package.unpackb, **how)
     try:
         with limited_memory((1 << 30) + 4 * w.size):
             tree = unpack(data)

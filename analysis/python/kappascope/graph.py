@@ -37,7 +37,7 @@ _LAYOUT = set(
     "squeeze unsqueeze view reshape flatten getitem permute transpose t T mT swapaxes swapdims movedim "
     "expand expand_as view_as unflatten".split()
 )
-_COPIES = {"contiguous", "clone", "requires_grad"}
+_COPIES = {"contiguous", "clone", "requires_grad_"}
 _CASTS = {"float", "double", "to", "type", "type_as", "half", "bfloat16", "as_tensor"}
 _SHAPES = set(
     "size dim shape dtype device ndim numel ones_like zeros_like full_like new_ones new_zeros new_full "
@@ -218,7 +218,8 @@ class Graph(Tracing):
             return Value("output", node)
         module = self.modules[node.target] if node.op == "call_module" else None
         word = node.target if node.op == "call_method" else getattr(node.target, "__name__", "")
-        if word.removesuffix("_") not in _LAYOUT:  # in place these would change the shape of what is seen
+        # In place those of _LAYOUT would change the shape of what is seen.
+        if word not in _COPIES and word.removesuffix("_") not in _LAYOUT:
             word = word.removesuffix("_")
         word = node.args[1] if word == "getattr" else _ALIASES.get(word, word)
         inputs, trained = self._inputs(node), module is not None and self._is_trained(module)

@@ -86,7 +86,6 @@ _CALLS: dict[str, list[Any]] = {
     "spectrum_array": [c_void_p, c_size_t, POINTER(StoredArray)],
 }
 _THREADLESS = "arch_sizes", "arch_parts"
-_FREES = "operator_free", "spectrum_free"
 _USAGE, _IO, _MEMORY = 1, 3, 6  # of enum kappascope_status
 
 
@@ -104,19 +103,20 @@ class Library:
         self.path, self.process = path, os.getpid()
         self._c = ctypes.CDLL(path)
         for name in ("version", "error", "blas_warning"):
-            getattr(self._c, "kappascope_" + name).restype = c_char_p
+            self._declare(name, c_char_p)
         found = self._c.kappascope_version().decode()
         if found != VERSION:
             raise OSError(f"{path}: expected version {VERSION}, as this package has, found {found}")
         for name, arguments in _CALLS.items():
-            getattr(self._c, "kappascope_" + name).argtypes = arguments
-        for name in _FREES:
-            function = getattr(self._c, "kappascope_" + name)
-            function.argtypes, function.restype = [c_void_p], None
-        self._c.kappascope_spectrum_statistic_name.argtypes = [c_void_p, c_size_t]
-        self._c.kappascope_spectrum_statistic_name.restype = c_char_p
-        self._c.kappascope_spectrum_statistic.argtypes = [c_void_p, c_char_p]
-        self._c.kappascope_spectrum_statistic.restype = c_double
+            self._declare(name, c_int, *arguments)
+        for name in ("operator_free", "spectrum_free"):
+            self._declare(name, None, c_void_p)
+        self._declare("spectrum_statistic_name", c_char_p, c_void_p, c_size_t)
+        self._declare("spectrum_statistic", c_double, c_void_p, c_char_p)
+
+    def _declare(self, name: str, result: Any, *arguments: Any) -> None:
+        function = getattr(self._c, "kappascope_" + name)
+        function.restype, function.argtypes = result, arguments
 
     def call(self, name: str, *arguments: Any) -> None:
         """Calls kappascope_NAME. Raises ValueError, OSError, MemoryError or AnalysisError."""

@@ -98,14 +98,12 @@ def _table(source: str, tag: str | None, step: str | None) -> list[tuple[int, fl
         header, *rows = csv.reader(lines) if lines else [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         fail(f"{source}: expected a table with a header: {' '.join(str(error).split())}")
-    at = [
-        _column(source, header, name, known, what)
-        for name, known, what in ((step, _STEPS, "step"), (tag, _RETURNS, "tag"))
-    ]
+    at = _column(source, header, step, _STEPS, "step")
+    of = _column(source, header, tag, _RETURNS, "tag")
     pairs = []
-    for cells in (cells for cells in rows if len(cells) > at[1] and cells[at[1]].strip()):
+    for cells in (cells for cells in rows if len(cells) > of and cells[of].strip()):
         try:
-            pairs.append((int(float(cells[at[0]])), float(cells[at[1]])))
+            pairs.append((int(float(cells[at])), float(cells[of])))
         except (IndexError, OverflowError, ValueError):
             fail(f"{source}: expected a step and a return in each row, found {','.join(cells)[:100]}")
     return pairs
