@@ -13,15 +13,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
-python=${PYTHON:-python3}
+. tests/peer/common.sh
 steps=1000
 starts=100
-
-die() {
-    echo "dm_control.sh: $*" >&2
-    exit 1
-}
 
 build_replay() { # FOLDER
     make --no-print-directory deps >&2
@@ -29,44 +23,32 @@ build_replay() { # FOLDER
     make --no-print-directory BUILD="$1" "$1/peer/replay" >&2
 }
 
-make_environment() { # FOLDER MUJOCO DM_CONTROL
-    [ ! -f "$1/ready" ] || return 0
-    mkdir -p "$1"
-    "$python" -m venv "$1/venv" ||
-        die "$python cannot create a virtual environment: install python3-venv"
-    # dm_control before 1.0.22 calls np.array(copy=False) in a way that NumPy 2 rejects.
-    case $3 in
-    1.0.[0-9] | 1.0.1? | 1.0.2[01]) numpy='numpy<2' ;;
-    *) numpy=numpy ;;
-    esac
-    "$1/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
-        "mujoco==$2" "dm_control==$3" "$numpy" ||
-        die "cannot install mujoco $2 and dm_control $3 (see pip's messages above): set PYTHON to a" \
-            "version for which they have wheels"
-    touch "$1/ready"
-}
-
-package() { # FOLDER NAME: prints the folder of a Python package
-    "$1/venv/bin/python" -c 'import importlib.util, os, sys
-print(os.path.dirname(os.path.abspath(importlib.util.find_spec(sys.argv[1]).origin)))' "$2"
+package() { # NAME: prints the folder of a Python package
+    "$folder/venv/bin/python" -c 'import importlib.util, os, sys
+print(os.path.dirname(os.path.abspath(importlib.util.find_spec(sys.argv[1]).origin)))' "$1"
 }
 
 case $# in
 0)
     build_replay "$build"
     mujoco=$("$build/peer/replay")
-    version=$(sed -n 's/^dm_control==\([^ ]*\).*/\1/p' src/deps/wheels.txt)
+    version=$(version dm_control)
     ;;
 2) mujoco=$1 version=$2 ;;
 *) die "usage: tests/peer/dm_control.sh [MUJOCO_VERSION DM_CONTROL_VERSION]" ;;
 esac
 
 folder=$build/peer/mujoco-$mujoco-dm_control-$version
-make_environment "$folder" "$mujoco" "$version"
-DM_CONTROL_DIR=$(package "$folder" dm_control)
+# dm_control before 1.0.22 calls np.array(copy=False) in a way that NumPy 2 rejects.
+case $version in
+1.0.[0-9] | 1.0.1? | 1.0.2[01]) numpy='numpy<2' ;;
+*) numpy=numpy ;;
+esac
+make_venv "mujoco==$mujoco" "dm_control==$version" "$numpy"
+DM_CONTROL_DIR=$(package dm_control)
 export DM_CONTROL_DIR
 if [ $# -eq 2 ]; then
-    MUJOCO_DIR=$(package "$folder" mujoco)
+    MUJOCO_DIR=$(package mujoco)
     export MUJOCO_DIR
     build=$folder/build
     build_replay "$build"
@@ -81,4 +63,4 @@ rm -f "$folder"/*.frames # of an earlier run
 echo "recording with dm_control $version, MuJoCo $mujoco" >&2
 "$folder/venv/bin/python" tests/peer/dm_control_record.py "$folder" 1 $starts $steps "$@"
 # shellcheck disable=SC2086 # a list of words
-"$build/peer/replay" $(printf "$folder/%s.trajectory " $tasks)
+replay $tasks

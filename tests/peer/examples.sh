@@ -10,16 +10,10 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
-python=${PYTHON:-python3}
+. tests/peer/common.sh
 folder=$build/peer/examples
 export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 JAX_PLATFORMS=cpu
 export PYTHONPATH="$PWD/analysis/python:$PWD/analysis/examples"
-
-die() {
-    echo "examples.sh: $*" >&2
-    exit 1
-}
 
 # Stable-Baselines3 asks for torch>=1.13, and Debian 12's calls itself 1.13.0a0: hence --no-deps. The torch of
 # Debian needs a NumPy before 2.
@@ -50,8 +44,7 @@ find_torch || install_torch
 install_flax
 "$environment/bin/python" -c 'import gymnasium' 2>/dev/null || pip_install gymnasium==0.29.1
 install_sb3
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" programs >&2
+build_here programs
 rm -rf "$folder"
 mkdir -p "$folder"
 train "$sb3" sac_torch.py torch plain layernorm

@@ -2,7 +2,7 @@
 # Usage: tests/peer/export.sh
 #
 # Checks the package analysis/python/kappascope with PyTorch and Flax: exports critics from both, those of
-# seven published agents among them, and compares gradients and Hessian-vector products with the
+# seven and of five published agents among them, and compares gradients and Hessian-vector products with the
 # frameworks' own (export_torch.py, export_forms.py, export_heads.py, export_flax.py, export_flax_trees.py);
 # expects what is wrong to be refused (export_refusals.py, export_heads.py, export_flax.py), eigenvectors to
 # be PyTorch's or JAX's (export_vectors.py, export_vectors_flax.py), and wrappers to change nothing
@@ -13,17 +13,11 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
-python=${PYTHON:-python3}
+. tests/peer/common.sh
 folder=$build/peer/export
 # One thread; and JAX compiles each of these small programs once, to run it a few times.
 export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_PLATFORMS=cpu
 export PYTHONPATH="$PWD/analysis/python:$PWD/analysis/export:$PWD/tests/peer"
-
-die() {
-    echo "export.sh: $*" >&2
-    exit 1
-}
 
 # The blocks of the README as they stand: the examples, each with the Python that has its framework.
 examples() {
@@ -52,8 +46,7 @@ END
 . tests/bench/peer/frameworks.sh
 find_torch || install_torch
 install_flax
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" programs >&2
+build_here programs
 KAPPASCOPE_PROGRAMS=$(cd "$build/bin" && pwd) # beside which the package finds the library
 export KAPPASCOPE_PROGRAMS
 rm -rf "$folder"

@@ -10,29 +10,14 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
-python=${PYTHON:-python3}
+. tests/peer/common.sh
 
-die() {
-    echo "gymnasium.sh: $*" >&2
-    exit 1
-}
-
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" "$build/peer/replay" >&2
+build_here "$build/peer/replay"
 mujoco=$("$build/peer/replay")
-version=$(sed -n 's/^gymnasium==\([^ ]*\).*/\1/p' src/deps/wheels.txt)
+version=$(version gymnasium)
 folder=$build/peer/mujoco-$mujoco-gymnasium-$version
-if [ ! -f "$folder/ready" ]; then
-    mkdir -p "$folder"
-    "$python" -m venv "$folder/venv" ||
-        die "$python cannot create a virtual environment: install python3-venv"
-    # imageio, which importing the environments needs, though nothing is drawn here
-    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
-        "mujoco==$mujoco" "gymnasium==$version" 'numpy<2' imageio ||
-        die "cannot install mujoco $mujoco and gymnasium $version (see pip's messages above)"
-    touch "$folder/ready"
-fi
+# imageio, which importing the environments needs, though nothing is drawn here
+make_venv "mujoco==$mujoco" "gymnasium==$version" 'numpy<2' imageio
 
 tasks=$("$build/peer/replay" --tasks gymnasium)
 set --
@@ -45,4 +30,4 @@ done
 echo "recording with gymnasium $version, MuJoCo $mujoco" >&2
 "$folder/venv/bin/python" tests/peer/gymnasium_record.py "$folder" 1 100 1000 "$@"
 # shellcheck disable=SC2086 # a list of words
-"$build/peer/replay" $(printf "$folder/%s.trajectory " $tasks)
+replay $tasks

@@ -12,14 +12,8 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
-python=${PYTHON:-python3}
+. tests/peer/common.sh
 gymnasium=0.29.1 dm_control=1.0.20 # those of HumanoidBench's setup.py; dm_control for `tolerance`
-
-die() {
-    echo "humanoid_bench.sh: $*" >&2
-    exit 1
-}
 
 if [ -z "${HUMANOID_BENCH_DIR:-}" ]; then
     echo "humanoid_bench.sh: skipped: HUMANOID_BENCH_DIR is not set"
@@ -28,21 +22,11 @@ fi
 [ -f "$HUMANOID_BENCH_DIR/humanoid_bench/env.py" ] ||
     die "HUMANOID_BENCH_DIR: no $HUMANOID_BENCH_DIR/humanoid_bench/env.py"
 
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" "$build/peer/replay" >&2
+build_here "$build/peer/replay"
 mujoco=$("$build/peer/replay")
 folder=$build/peer/mujoco-$mujoco-humanoid-bench
-if [ ! -f "$folder/ready" ]; then
-    mkdir -p "$folder"
-    "$python" -m venv "$folder/venv" ||
-        die "$python cannot create a virtual environment: install python3-venv"
-    # imageio, which importing the environments needs, though nothing is drawn here
-    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: \
-        "mujoco==$mujoco" "gymnasium==$gymnasium" "dm_control==$dm_control" 'numpy<2' imageio ||
-        die "cannot install mujoco $mujoco, gymnasium $gymnasium and dm_control $dm_control (see pip's" \
-            "messages above)"
-    touch "$folder/ready"
-fi
+# imageio, which importing the environments needs, though nothing is drawn here
+make_venv "mujoco==$mujoco" "gymnasium==$gymnasium" "dm_control==$dm_control" 'numpy<2' imageio
 
 tasks=${TASKS:-$("$build/peer/replay" --tasks humanoid-bench)}
 set --
@@ -54,8 +38,8 @@ for task in $tasks; do # with random actions most robots fall within 100 steps
 done
 echo "recording with HumanoidBench, MuJoCo $mujoco" >&2
 "$folder/venv/bin/python" tests/peer/humanoid_bench_record.py "$folder" 1 200 1000 "$@"
-# shellcheck disable=SC2046,SC2086 # lists of words
-"$build/peer/replay" $(printf "$folder/%s.trajectory " $tasks) >"$folder/rows" || {
+# shellcheck disable=SC2086 # a list of words
+replay $tasks >"$folder/rows" || {
     cat "$folder/rows"
     exit 1
 }

@@ -9,19 +9,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
+. tests/peer/common.sh
 folder=$build/peer/import
 export PYTHONDONTWRITEBYTECODE=1 JAX_PLATFORMS=cpu JAX_ENABLE_X64=1
-
-find_torch() {
-    for torch in ${PYTHON:-python3 /usr/bin/python3}; do
-        if "$torch" -c 'import torch, numpy' 2>/dev/null; then
-            return
-        fi
-    done
-    echo "import.sh: no Python with PyTorch: install python3-torch, or set PYTHON to one that has it" >&2
-    exit 1
-}
 
 find_flax() {
     for flax in "$build"/peer/jax-*/bin/python; do
@@ -33,13 +23,12 @@ find_flax() {
     [ -x "$flax" ] || python3 -m venv "$build/peer/flax"
 }
 
-find_torch
+find_python 'torch, numpy' python3-torch
 find_flax
 "$flax" -c 'import flax, h5py, safetensors' 2>/dev/null ||
     "$flax" -m pip install --quiet --disable-pip-version-check --only-binary=:all: flax h5py safetensors
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" programs >&2
+build_here programs
 rm -rf "$folder"
 mkdir -p "$folder"
 "$flax" tests/peer/import_flax.py "$build/bin" "$folder"
-"$torch" tests/peer/import_torch.py "$build/bin" "$folder" "$(cd "$(dirname "$flax")" && pwd)/python"
+"$python" tests/peer/import_torch.py "$build/bin" "$folder" "$(cd "$(dirname "$flax")" && pwd)/python"

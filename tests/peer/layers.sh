@@ -10,22 +10,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
-. src/deps/apt.sh
-
-find_torch() { # sets torch: a Python that has PyTorch and h5py
-    for torch in ${TORCH:-python3 /usr/bin/python3}; do
-        ! "$torch" -c 'import torch, h5py' 2>/dev/null || return 0
-    done
-    return 1
-}
-
-if ! find_torch; then
-    apt_get update || true
-    apt_get install -y --no-install-recommends python3-torch python3-h5py
-    find_torch
-fi
-make --silent deps
-make --silent BUILD="$build" "$build/bin/kappascope-analyze"
+. tests/peer/common.sh
+. tests/bench/peer/frameworks.sh
+find_torch || install_torch
+build_here "$build/bin/kappascope-analyze"
 mkdir -p "$build/peer/layers"
 exec "$torch" tests/peer/layers.py "$build/bin/kappascope-analyze" "$build/peer/layers" "$@"

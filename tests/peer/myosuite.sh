@@ -11,41 +11,23 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
-python=${PYTHON:-python3}
-
-die() {
-    echo "myosuite.sh: $*" >&2
-    exit 1
-}
-
-pin() { # NAME: prints its lines of wheels.txt
-    sed -n "/^$1==/,/[^\\]\$/p" src/deps/wheels.txt
-}
-
-version() { # NAME
-    pin "$1" | sed -n 's/^[^=]*==\([^ ]*\).*/\1/p'
-}
+. tests/peer/common.sh
 
 if [ ! -d "${MYOSUITE_DIR:-build/deps/myosuite}" ]; then
     echo "myosuite.sh: skipped: there are no models of MyoSuite; 'make deps-myosuite' installs them"
     exit 0
 fi
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" "$build/peer/replay" >&2
+build_here "$build/peer/replay"
 mujoco=$("$build/peer/replay")
 folder=$build/peer/mujoco-$mujoco-myosuite-$(version MyoSuite)
 if [ ! -f "$folder/ready" ]; then
-    mkdir -p "$folder"
-    pin MyoSuite >"$folder/pin"
-    "$python" -m venv "$folder/venv" ||
-        die "$python cannot create a virtual environment: install python3-venv"
+    make_venv "mujoco==$mujoco" "dm_control==$(version dm_control)" "gymnasium==$(version gymnasium)" 'numpy<2' \
+        termcolor flatten-dict packaging
+    rm "$folder/ready"
     # MyoSuite asks for MuJoCo 3.1.2, and for packages that its tasks do not need: --no-deps.
-    pip="$folder/venv/bin/pip install --quiet --disable-pip-version-check --only-binary=:all:"
-    $pip "mujoco==$mujoco" "dm_control==$(version dm_control)" "gymnasium==$(version gymnasium)" 'numpy<2' \
-        termcolor flatten-dict packaging || die "cannot install mujoco $mujoco (see pip's messages above)"
-    $pip --no-deps --require-hashes --requirement "$folder/pin" ||
-        die "cannot install MyoSuite (see pip's messages above)"
+    pin MyoSuite >"$folder/pin"
+    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: --no-deps --require-hashes \
+        --requirement "$folder/pin" || die "cannot install MyoSuite (see pip's messages above)"
     touch "$folder/ready"
 fi
 
@@ -57,4 +39,4 @@ done
 echo "recording with MyoSuite $(version MyoSuite), MuJoCo $mujoco" >&2
 "$folder/venv/bin/python" tests/peer/myosuite_record.py "$folder" 1 100 100 "$@" >&2
 # shellcheck disable=SC2086 # a list of words
-"$build/peer/replay" $(printf "$folder/%s.trajectory " $tasks)
+replay $tasks

@@ -8,19 +8,13 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
+. tests/peer/common.sh
 python=
 export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 PYTHONPATH="$PWD/analysis/python"
 
-die() {
-    echo "notebook.sh: $*" >&2
-    exit 1
-}
-
 . tests/bench/peer/frameworks.sh
 find_torch || install_torch
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" programs >&2
+build_here programs
 KAPPASCOPE_PROGRAMS=$(cd "$build/bin" && pwd)
 export KAPPASCOPE_PROGRAMS
 

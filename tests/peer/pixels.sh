@@ -11,19 +11,10 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
+. tests/peer/common.sh
 folder=$build/peer/pixels-updates
-for python in ${PYTHON:-python3 /usr/bin/python3} none; do
-    if [ "$python" = none ]; then
-        echo "pixels.sh: no Python with PyTorch and h5py: install python3-torch and python3-h5py, or set PYTHON to one" \
-            "that has them" >&2
-        exit 1
-    elif "$python" -c 'import torch, h5py' 2>/dev/null; then
-        break
-    fi
-done
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" "$build/peer/pixels" >&2
+find_python 'torch, h5py' 'python3-torch and python3-h5py'
+build_here "$build/peer/pixels"
 rm -rf "$folder"
 mkdir -p "$folder/arch" "$folder/systems"
 for file in configs/arch/*.arch configs/systems/*; do

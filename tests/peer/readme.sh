@@ -7,19 +7,11 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
+. tests/peer/common.sh
 folder=$build/peer/readme
-make --no-print-directory deps
-make --no-print-directory BUILD="$build" programs
+build_here programs
 rm -rf "$folder"
 mkdir -p "$folder"
 export PYTHONDONTWRITEBYTECODE=1
-
-for python in python3 /usr/bin/python3 "$build/peer/h5py/bin/python"; do
-    if "$python" -c 'import h5py' 2>/dev/null; then
-        exec "$python" tests/peer/readme.py "$build/bin" "$folder"
-    fi
-done
-python3 -m venv "$build/peer/h5py"
-"$build/peer/h5py/bin/pip" install --quiet --disable-pip-version-check --only-binary=:all: h5py
-exec "$build/peer/h5py/bin/python" tests/peer/readme.py "$build/bin" "$folder"
+find_h5py
+exec "$python" tests/peer/readme.py "$build/bin" "$folder"

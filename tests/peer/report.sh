@@ -12,19 +12,8 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
+. tests/peer/common.sh
 folder=$build/peer/report
-
-find_python() {
-    for python in ${PYTHON:-python3 /usr/bin/python3}; do
-        if "$python" -c 'import websocket' 2>/dev/null; then
-            return
-        fi
-    done
-    echo "report.sh: no Python with websocket-client: install python3-websocket, or set PYTHON to one" \
-        "that has it" >&2
-    exit 1
-}
 
 # A comment of the study, a run.json and the name of a table, as an attacker would write them.
 attack='</pre></script><script>window.injected = 1</script><img src=x onerror="window.injected = 2">'
@@ -85,11 +74,10 @@ make_audit() {
         "$named" >"$folder/audit.txt"
 }
 
-find_python
+find_python websocket python3-websocket
 study=${1:-$folder/study}
 if [ $# -eq 0 ]; then
-    make --no-print-directory deps >&2
-    make --no-print-directory BUILD="$build" programs >&2
+    build_here programs
     make_study
     make_audit
     set -- "$study" "$folder/audit.html"

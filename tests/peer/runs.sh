@@ -10,18 +10,13 @@ set -eu
 cd "$(dirname "$0")/../.."
 . src/deps/apt.sh
 
-build=$(realpath "${BUILD:-build}")
+. tests/peer/common.sh
+build=$(realpath "$build")
 top=$build/peer/runs
 command -v h5repack >/dev/null || apt_get install -y --no-install-recommends hdf5-tools
-PYTHON=python3
-if ! "$PYTHON" -c 'import h5py' 2>/dev/null; then
-    PYTHON=$build/peer/h5py/bin/python
-    [ -x "$PYTHON" ] || python3 -m venv "$build/peer/h5py"
-    "$PYTHON" -m pip install --quiet --disable-pip-version-check --only-binary=:all: h5py
-fi
-export PYTHON GALLERY="$top/gallery" PATH="$build/bin:$PATH"
-make --no-print-directory deps
-make --no-print-directory BUILD="$build" programs
+find_h5py
+export PYTHON="$python" GALLERY="$top/gallery" PATH="$build/bin:$PATH"
+build_here programs
 rm -rf "$top"
 mkdir -p "$top"
 

@@ -15,21 +15,10 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-build=${BUILD:-build}
+. tests/peer/common.sh
 updates=${UPDATES:-100}
 folder=$build/peer/updates
 export OMP_WAIT_POLICY=passive
-
-find_python() {
-    for python in ${PYTHON:-python3 /usr/bin/python3}; do
-        if "$python" -c 'import torch, h5py' 2>/dev/null; then
-            return
-        fi
-    done
-    echo "update.sh: no Python with PyTorch and h5py: install python3-torch and python3-h5py, or" \
-        "set PYTHON to one that has them" >&2
-    exit 1
-}
 
 # The float64 agents start shaken, so that every term matters; the float32 agents as in a run.
 compare() { # ARCHITECTURE...
@@ -67,10 +56,8 @@ compare_systems() {
         "$narrow/systems/mrq.system"
 }
 
-find_python
-make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" "$build/peer/update" "$build/peer/update.f32" "$build/peer/mrq" \
-    "$build/bin/kappascope-analyze" >&2
+find_python 'torch, h5py' 'python3-torch and python3-h5py'
+build_here "$build/peer/update" "$build/peer/update.f32" "$build/peer/mrq" "$build/bin/kappascope-analyze"
 
 full=
 if [ "${1:-}" = full ]; then
