@@ -393,11 +393,11 @@ ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *m,
         .return_mean = NAN};
     KS_OWNED const struct ks_measured_critic **sorted = NULL;
 
-    KS_TRY(ks_alloc(m->n + 1, sizeof *sorted, &sorted));
+    KS_TRY(ks_alloc(m->n + 1, sizeof(void *), &sorted));
     for (size_t i = 0; i < m->n; i++)
         sorted[i] = &m->critic[i];
     sorted[m->n] = &self;
-    qsort(sorted, m->n + 1, sizeof *sorted, by_directions);
+    qsort(sorted, m->n + 1, sizeof(void *), by_directions);
     ks_document_add(d, KS_BLOCK_SECTION, "Among the critics that were measured");
     add_figure(a, m->n + 1, sorted, &self, d);
     ks_document_columns(d, "", "critic<, study<, loss<, verdict<, step, seeds, %s, %s, return",
