@@ -4,6 +4,7 @@
 
 #include "damaged.h"
 #include "example.h"
+#include "programs.h"
 
 static const struct ks_h5_shape PAIR = {.n_dims = 1, .dims = {2}};
 static const double VALUES[2] = {3, 5};
@@ -245,6 +246,27 @@ TEST_CLEAN(test_no_plugins)
     assert_true(H5PLget_loading_state(&after) >= 0);
     assert_int_equal(after, before); /* the setting belongs to the whole process */
     assert_true(H5PLremove(0) >= 0);
+}
+
+/* --- the programs --- */
+
+TEST_CLEAN(test_analyze)
+{
+    const char *path = scratch("c.h5"), *pipe = scratch("pipe");
+    hid_t file;
+
+    write_one(path, make_plain(MSE), false);
+    file = edit(path);
+    assert_true(H5Ldelete(file, "/batch/target", H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_external("/etc/passwd", "/x", file, "/batch/target", H5P_DEFAULT,
+                                   H5P_DEFAULT) >= 0);
+    H5Fclose(file);
+    analyzer_refuses("c.h5", "c.h5: /batch/target: expected an object of the file");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    analyzer_refuses("pipe", "pipe: cannot be opened: it is a special file");
+    write_one(scratch("c.h5"), make_plain(MSE), false);
+    analyzer_refuses("--apply pipe --output out.h5 c.h5",
+                     "pipe: cannot be opened: it is a special file");
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
