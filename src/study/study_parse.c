@@ -146,7 +146,10 @@ static char *next_line(char *line, int room, void *stream)
 
 ks_status ks_study_parse(struct ks_study *study, bool check_files)
 {
-    struct ks_study_parser p = {.study = study, .next = study->text, .check_files = check_files};
+    static const char MARK[] = "\xEF\xBB\xBF"; /* a byte order mark, which some editors write */
+    const size_t marked = strncmp(study->text, MARK, strlen(MARK)) == 0 ? strlen(MARK) : 0;
+    struct ks_study_parser p = {
+        .study = study, .next = study->text + marked, .check_files = check_files};
     int line;
 
     ks_settings_defaults(&study->settings);

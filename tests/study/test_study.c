@@ -169,10 +169,11 @@ TEST_IN_FOLDER(test_all_settings)
     assert_true(s->settings.skip == 1 && s->settings.n_step == 1 && s->settings.utd == 2);
 }
 
+/* A byte order mark is no part of the text. */
 TEST_IN_FOLDER(test_all_and_long_lists)
 {
     struct ks_study *s = good_study(
-        "[study]\nenv=dog-run\narchitectures = all\nseeds = 0\n  1\n  2\nsteps=9\n");
+        "\xEF\xBB\xBF[study]\nenv=dog-run\narchitectures = all\nseeds = 0\n  1\n  2\nsteps=9\n");
 
     assert_int_equal(s->n_architectures, 12);
     assert_int_equal(s->n_seeds, 3);
