@@ -13,6 +13,18 @@ static void study_says(const char *options, const char *words)
     assert_said(words, 0);
 }
 
+static void spectrum_is_new(const char *name, bool expected)
+{
+    assert_int_equal(access(scratch(run_path(name, 0, "step_000000200.analyze.log")), F_OK) == 0,
+                     expected);
+}
+
+static void forget_logs(void)
+{
+    assert_int_equal(system(text_of("find %s/s/runs -name '*.log' -exec rm {} +", scratch_folder)),
+                     0);
+}
+
 TEST_IN_FOLDER(test_from_folders_to_the_report)
 {
     const struct ks_csv *csv;
@@ -45,6 +57,8 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     check_row(read_csv("s/tables/checkpoints.csv"), 1, "architecture=a env_step=200 return_mean=2");
 }
 
+/* --- changed, a study makes again what it has to and nothing else --- */
+
 /* A finished study of a and b. */
 static void make_study(void)
 {
@@ -52,6 +66,19 @@ static void make_study(void)
     write_two();
     write_study(MINIMAL);
     study_says("", "drawing the plots");
+    forget_logs();
+}
+
+TEST_IN_FOLDER(test_changed_checkpoint)
+{
+    make_study();
+    study_says("", "drawing the plots");
+    spectrum_is_new("a", false);
+    write_checkpoint("a", 0, 200, &(struct sort){.reward_scale = 2});
+    study_says("", "step_000000200.spectrum.h5: checkpoint_sha256: expected ");
+    assert_said("a: its own spectra are not comparable: reward scale not said and 2", 0);
+    spectrum_is_new("a", true);
+    spectrum_is_new("b", false);
 }
 
 /* A spectrum whose checkpoint is gone stays, and is not lost to other options. */
@@ -66,6 +93,18 @@ TEST_IN_FOLDER(test_lost_checkpoint)
                 "step_000000300.h5 is gone\n",
                 0);
     assert_true(exists(run_path("b", 1, "step_000000300.spectrum.h5")));
+}
+
+TEST_IN_FOLDER(test_changed_options)
+{
+    make_study();
+    write_run("c", 0, &(struct sort){0}, 50);
+    write_study("[study]\ntrained = elsewhere\n[analyze]\norder = 9\n");
+    study_says("--status", "the options of [analyze] have changed");
+    study_says("", "to do: 15 x analyze (0 of 15 jobs are done)");
+    spectrum_is_new("b", true);
+    check_row(read_csv("s/tables/conditions.csv"), 0, "order=9");
+    assert_true(read_csv("s/tables/correlation.csv")->rows > 0);
 }
 
 /* A name goes with its folder, also where the study named it; so does a task. */

@@ -124,8 +124,9 @@ static void assert_refused(const char *folder, const char *words)
 }
 
 /* Without its checkpoints a run is complete, goes on when `stop` is raised, and is drawn. If a
- * further analysis or other options need them, it is trained from the beginning with --retrain, and
- * refused without. All results are those of a run that kept them. */
+ * further analysis or other options need them, or the resume point of a stopped run is gone, it is
+ * trained from the beginning with --retrain, and refused without. All results are those of a run
+ * that kept them. */
 TEST_IN_FOLDER(test_removed_checkpoints)
 {
     const char *table;
@@ -139,6 +140,15 @@ TEST_IN_FOLDER(test_removed_checkpoints)
     says("r", "", "to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
     says("r", "--status", "checkpoints  1/3  spectra  6/6  stopped at step 500\n", 2);
     set_study("r", "", "0", "");
+    assert_int_equal(
+        rename(scratch(run_file("r", "bn+ce/seed0", NULL, "resume")), scratch("r/kept")), 0);
+    says("r", "--dry-run",
+         "# train cartpole-balance/bn+ce/seed0: has to start from the beginning: it was stopped at "
+         "step 500, but its resume point is gone\n",
+         0);
+    assert_refused("r", "it was stopped at step 500, but its resume point is gone; --retrain ");
+    assert_int_equal(
+        rename(scratch("r/kept"), scratch(run_file("r", "bn+ce/seed0", NULL, "resume"))), 0);
     assert_int_equal(run_study("r", ""), 0);
     remove_checkpoints("r");
     says("r", "--status", "checkpoints  0/5  spectra 10/10  finished\n", 2);
@@ -207,6 +217,18 @@ TEST_IN_FOLDER(test_interrupted_stage)
     set_study("straight", "", "0", "");
     assert_int_equal(run_study("straight", ""), 0);
     assert_same_run("cut", "straight", "bn+ce/seed0");
+}
+
+/* A killed run that has lost a checkpoint cannot go on: it starts from the beginning. */
+TEST_IN_FOLDER(test_killed_run_without_checkpoint)
+{
+    draw_nothing();
+    set_study("lost", "", "0", "");
+    interrupt_twice("lost");
+    assert_int_equal(unlink(scratch(run_file("lost", "bn+ce/seed0", steps[0], ".h5"))), 0);
+    assert_refused("lost", "its checkpoint step_000000100.h5 is gone; --retrain allows that\n");
+    assert_int_equal(run_study("lost", "-q --retrain"), 0);
+    says("lost", "--status", "checkpoints  5/5  spectra 10/10  finished\n", 2);
 }
 
 /* What was said, without comments and without the memory for analyses, which varies. */
