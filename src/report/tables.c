@@ -13,7 +13,6 @@
 #include "io/file.h"
 #include "report/plots.h"
 #include "results/correlation.h"
-#include "results/scores.h"
 
 /* --- quadratics.csv --- */
 
@@ -197,54 +196,7 @@ static ks_status fill_summary(const struct ks_tables *t, struct ks_table *out)
     return KS_OK;
 }
 
-/* --- architectures against each other --- */
-
-/* The probability that a run of the first has a higher last return than a run of the second.
- * P(y > x) = 1 - P(x > y), with the interval mirrored. */
-static ks_status fill_improvement(const struct ks_tables *t, size_t i, struct ks_table *out)
-{
-    for (size_t j = 0; j < t->table->n_rows; j++) {
-        const struct ks_sample x = ks_comparison_sample(t->comparison, i < j ? i : j),
-                               y = ks_comparison_sample(t->comparison, i < j ? j : i);
-        struct ks_estimate p;
-
-        if (i == j)
-            continue;
-        KS_TRY(ks_improvement(&x, &y, t->comparison->resamples, 0, &p));
-        if (i > j)
-            p = (struct ks_estimate){1 - p.value, {1 - p.in.upper, 1 - p.in.lower}};
-        ks_table_cells(out, KS_TEXT(ks_tables_architecture(t, i)->name),
-                       KS_TEXT(ks_tables_architecture(t, j)->name), KS_ESTIMATE(p));
-    }
-    return KS_OK;
-}
-
-enum { TAUS = 51 }; /* 0, 0.02, ..., 1 */
-
-/* The fraction of runs whose normalized last return is above each threshold. No rows if the task
- * has no random and target return (scores.h). */
-static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_table *out)
-{
-    const struct ks_sample last = ks_comparison_sample(t->comparison, i);
-    const size_t most = KS_PROFILE_RESAMPLES, resamples = t->comparison->resamples;
-    double tau[TAUS], score[KS_STUDY_SEEDS];
-    const struct ks_profile profile = {
-        {last.runs, score}, TAUS, tau, resamples < most ? resamples : most, 0};
-    struct ks_estimate fraction[TAUS];
-    const struct ks_score_range *range = ks_score_range_of_returns(t->r->study->env);
-
-    if (!range)
-        return KS_OK;
-    for (size_t k = 0; k < last.runs; k++)
-        score[k] = ks_score_normalize(range, last.value[k]);
-    for (size_t k = 0; k < TAUS; k++)
-        tau[k] = (double)k / (TAUS - 1);
-    KS_TRY(ks_profile(&profile, fraction));
-    for (size_t k = 0; k < TAUS; k++)
-        ks_table_cells(out, KS_TEXT(ks_tables_architecture(t, i)->name), KS_NUMBER(tau[k]),
-                       KS_ESTIMATE(fraction[k]));
-    return KS_OK;
-}
+/* --- correlation.csv --- */
 
 static ks_status fill_correlation(const struct ks_tables *t, struct ks_table *out)
 {
@@ -423,9 +375,9 @@ const struct ks_table_file ks_table_files[] = {
      "architecture,base,changes,return,base_return,kappa,base_kappa,lambda_max,base_lambda_max",
      "beside the architecture that it changes; as in `summary.csv`", .of_row = fill_variants},
     {"improvement", "ordered pair of architectures", "architecture,other,probability~",
-     "[below](#improvementcsv-profilecsv-correlationcsv)", .of_row = fill_improvement},
+     "[below](#improvementcsv-profilecsv-correlationcsv)", .of_row = ks_improvement_fill},
     {"profile", "architecture and threshold", "architecture,tau,fraction~", "",
-     .of_row = fill_profile},
+     .of_row = ks_profile_fill},
     {"correlation", "analysis and statistic", "analysis,statistic,scale,architectures,spearman~,p",
      "", .all = fill_correlation},
     {"prediction", "statistic", "statistic,analysis,r2,q2,partial,p,p_family",

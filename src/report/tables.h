@@ -79,11 +79,14 @@ ks_status ks_intervals_fill(const struct ks_tables *t, size_t row, struct ks_tab
 ks_status ks_sharpness_fill(const struct ks_tables *t, struct ks_table *out);
 ks_status ks_layers_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
 
-/* run_tables.c: what runs measured in training; conditioning against the return. */
+/* run_tables.c: what runs measured in training; conditioning against the return; last returns of
+ * architectures against each other. */
 ks_status ks_kappa_return_fill(const struct ks_tables *t, struct ks_table *out);
 ks_status ks_preconditioned_return_fill(const struct ks_tables *t, struct ks_table *out);
 ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
 ks_status ks_efficiency_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
+ks_status ks_improvement_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
+ks_status ks_profile_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
 
 /* spectrum_tables.c: of probes with random start vectors. The distribution is the spectrum's band
  * (/distribution) as stored, and as numbers of eigenvalues. */
