@@ -26,10 +26,11 @@ gradient), which the analyzer compares with its own before it analyzes anything.
 raises Refused, whose message has a line for each part: where it is, why, and a way out. Then nothing is
 written.
 
-For PyTorch: Graph traces a module (tracing.py) and says what its nodes compute (graph.py); Chain puts the
-values of one critic into the order of a description (chain.py); critics.py gathers the numbers, and
-reference.py the results. The program `kappascope import` is import_program.py, which reads the options, and
-importing.py, with maps.py and arrays.py."""
+For PyTorch: tracing.py traces a module, and nodes.py says what each node computes, by the rules in rules.py
+and rules_sums.py; Graph holds that (graph.py). Outputs finds the critics in what forward returns
+(outputs.py); Chain puts the values of one critic into the order of a description (chain.py); critics.py
+gathers the numbers, and reference.py the results. The program `kappascope import` is import_program.py, which
+reads the options, and importing.py, with maps.py and arrays.py."""
 
 from kappascope.analysis import analyze
 from kappascope.export_arrays import save_arrays

@@ -15,6 +15,7 @@ from kappascope.description import Layer, Loss
 from kappascope.graph import Graph
 from kappascope.minibatches import real_array
 from kappascope.names import Array, Arrays, Node, Tensor
+from kappascope.outputs import Outputs
 from kappascope.refusal import fail
 from kappascope.tracing import parts_of, place_of
 
@@ -23,17 +24,20 @@ class Critic:
     """The chains of one traced module, one for each of its critics."""
 
     def __init__(self, graph: Graph, losses: list[Loss], project: Mapping[str, str]) -> None:
-        self.graph, self.losses = graph, losses
-        roots = [[root] for root in graph.roots]
+        self.graph, self.losses, self.returned = graph, losses, Outputs(graph)
+        found = self.returned.roots
+        roots = [[root] for root in found]
         if len(losses) > 1:
-            roots = [graph.roots]
-            if len(graph.roots) != len(losses):
+            roots = [found]
+            if len(found) != len(losses):
                 fail(
                     f"{graph.name}: expected a tuple of {len(losses)} outputs from forward, as many as "
-                    f"losses, found {len(graph.roots)}. Way out: a module for each critic"
+                    f"losses, found {len(found)}. Way out: a module for each critic"
                 )
         self.chains = [Chain(graph, one, losses, project) for one in roots]
-        graph.check_arrangement({root: chain.ensemble for chain in self.chains for root in chain.roots})
+        self.returned.check_arrangement(
+            {root: chain.ensemble for chain in self.chains for root in chain.roots}
+        )
         graph.compare_with_forward(
             {p.name for chain in self.chains for value in chain.values for p in value.params.values()}
         )
@@ -57,7 +61,7 @@ class Critic:
         if any(f.shape[-1] != width for f in found):
             fail(
                 f"{self.graph.name}: expected {width} outputs for each of {rows} rows, found "
-                f"{[list(seen[root.node].shape) for root in self.graph.roots]}"
+                f"{[list(seen[root.node].shape) for root in self.returned.roots]}"
             )
         return self.graph.torch.cat(found)
 

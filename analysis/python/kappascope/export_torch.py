@@ -16,6 +16,7 @@ from kappascope.description import Description, Layer, Loss, torch_loss
 from kappascope.graph import Graph
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, targets_of_heads
 from kappascope.names import Arrays, Module, Path, Tensor
+from kappascope.nodes import read_graph
 from kappascope.reference import NO_MOMENTS, compare_loss, torch_results
 from kappascope.refusal import fail
 from kappascope.tracing import parts_of, plain_module, surroundings
@@ -163,7 +164,7 @@ def _traced(
     arrays, batched = read_minibatches(named)
     if len(losses) == 1 and share_layers(modules):
         modules = [_together(modules)]
-    graphs = [Graph(m, f"critics[{i}]", arrays, by_name) for i, m in enumerate(modules)]
+    graphs = [read_graph(m, f"critics[{i}]", arrays, by_name) for i, m in enumerate(modules)]
     traced = [Critic(graph, losses, project) for graph in graphs]
     if len(losses) == 1 and any(c.shares_layers() for c in traced):
         traced = [Critic(graph, losses * len(traced[0].chains), project) for graph in graphs]

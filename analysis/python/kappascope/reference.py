@@ -85,7 +85,7 @@ def torch_results(
         outputs = []
         for critic in critics:
             seen, _ = critic.graph.run({key: a[n] for key, a in inputs.items()})
-            critic.graph.check_order(seen)
+            critic.returned.check_order(seen)
             for chain in critic.chains:
                 chain.check_norms(seen)
             here = [chain.input(seen) for chain in critic.chains]

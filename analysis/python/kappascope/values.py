@@ -57,6 +57,17 @@ class Parameter:
         return replace(self, transform=lambda tensor: function(first(tensor)))
 
 
+def is_parameter(value: Any) -> bool:
+    return isinstance(value, Value) and value.kind == "parameter"
+
+
+def own(value: Any, *refusal: str) -> Parameter:
+    """The parameter that a value is. refusal: of another value."""
+    if not is_parameter(value):
+        raise NoLine(*refusal)
+    return value.params["it"]  # type: ignore[no-any-return]
+
+
 class Source:
     """Columns of the critic's input: take(what `value` computes) is [R, width]. what: names `take`,
     so that the same columns are stored once."""
@@ -90,6 +101,8 @@ ACTIVATIONS: dict[str, dict[str, Any]] = dict.fromkeys(
 )
 ACTIVATIONS |= {"elu": {"alpha": 1.0}, "softplus": {"beta": 1, "threshold": 20}}
 ACTIVATIONS |= {"gelu": {"approximate": "none"}, "leaky_relu": {"negative_slope": 0.01}}
+# Without a trained parameter, these are a part of the input: they have no line.
+UNWRITTEN = set("bad layout parameter cast abs square sqrt rsqrt mean var norm clamp addc sub".split())
 # Modules that are traced: each calls a function that a rule reads.
 TRACED = set(
     "Linear LayerNorm GroupNorm RMSNorm Dropout Dropout1d AlphaDropout FeatureAlphaDropout Softmax Identity "

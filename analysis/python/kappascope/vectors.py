@@ -18,6 +18,8 @@ from kappascope.graph import Graph
 from kappascope.hdf5 import read_hdf5
 from kappascope.minibatches import read_minibatches
 from kappascope.names import Array, Arrays, Module, Path, Tensor
+from kappascope.nodes import read_graph
+from kappascope.outputs import Outputs
 from kappascope.reference import leaves_of, nest
 from kappascope.refusal import Refused, fail
 from kappascope.tracing import plain_module, surroundings
@@ -167,8 +169,8 @@ def _positions(
         shape, start = graph.parameters[name].shape, starts[graph.name, name]
         return torch.arange(start, start + shape.numel(), dtype=torch.float64).reshape(shape)
 
-    graphs = [Graph(m, f"critics[{i}]", arrays, by_name) for i, m in enumerate(modules)]
-    for heads in dict.fromkeys((1, len(graphs[0].roots))):
+    graphs = [read_graph(m, f"critics[{i}]", arrays, by_name) for i, m in enumerate(modules)]
+    for heads in dict.fromkeys((1, len(Outputs(graphs[0]).roots))):
         traced = [Critic(graph, [Loss("mse")] * heads, {}) for graph in graphs]
         if heads == 1 and any(c.shares_layers() for c in traced):
             continue
