@@ -157,18 +157,20 @@ static double checkpoint_bytes(const struct ks_settings *s, const struct network
                      (double)s->analysis_minibatches * minibatch);
 }
 
-/* Two resume points with all networks and moments, and the transitions of replay (two observations,
- * or a frame, and an action, which are `inputs` numbers; reward, mask). */
+/* Two resume points with all networks, gradients and moments and the inputs of the last minibatch,
+ * and the transitions of replay (two observations, or a frame, and an action, which are `inputs`
+ * numbers; reward, mask). */
 static double resume_bytes(const struct ks_study *study, const struct ks_settings *s,
                            const struct networks *n, size_t inputs)
 {
     double critics = (double)(s->critics * n->critic->parameters);
     double steps = (double)study->end / (double)s->action_repeat;
-    double networks = 4 * critics + 3 * (double)n->actor->parameters + 4 * (double)n->encoder;
+    double networks = 5 * critics + 4 * (double)n->actor->parameters + 5 * (double)n->encoder;
+    double minibatch = (double)(s->batch * (n->critic->in + n->actor->in));
 
     if (steps > (double)s->replay)
         steps = (double)s->replay;
-    return NUMBER * (2 * networks + steps * (double)(inputs + 2));
+    return NUMBER * (2 * (networks + minibatch) + steps * (double)(inputs + 2));
 }
 
 ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_t actions,

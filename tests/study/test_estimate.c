@@ -109,7 +109,7 @@ TEST_IN_FOLDER(test_disk)
 {
     struct ks_disk disk;
     const double critic = (5 + 1) * 2 + 2 + 1, actor = (3 + 1) * 2 + (2 + 1) * 4;
-    const double batch = 8 * 5 + 2 * 8 * 1;
+    const double batch = 8 * 5 + 2 * 8 * 1, inputs = 8 * (5 + 3);
     struct ks_study *s = good_study(
         "[study]\nenv = toy\narchitectures = dense+mse\nseeds = 0..2\nsteps = 80\n"
         "[train]\nhidden = 2\ndepth = 1\nactor_hidden = 2\nactor_depth = 1\n"
@@ -118,5 +118,6 @@ TEST_IN_FOLDER(test_disk)
         "[analyze]\norder = 4\nprobes = 2\n");
     assert_ok(ks_study_disk(s, 3, 2, &disk));
     assert_close(disk.checkpoints, 3 * 3 * 4 * (4 * 3 * critic + actor + 7 * batch), 0);
-    assert_close(disk.resume, 4 * (2 * (4 * 3 * critic + 3 * actor) + 30 * (3 + 3 + 2 + 2)), 0);
+    assert_close(disk.resume,
+                 4 * (2 * (5 * 3 * critic + 4 * actor + inputs) + 30 * (3 + 3 + 2 + 2)), 0);
 }
