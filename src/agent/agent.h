@@ -187,7 +187,8 @@ void KS(agent_fill_checkpoint_target)(struct KS(agent) *agent, const struct ks_b
 /* Restores the last update for metrics; `batch` is its minibatch, whose rewards are not read.
  * At least one update has been made. Afterwards:
  *   s, input       hold that minibatch; input [2 batch, D] = [(s, a); (s', a')], with a' of the
- *                  actor as it is now and the noise of that update
+ *                  actor as it is now and the noise of that update, which from images has the
+ *                  standard deviation of the newest agent step
  *   actor.primal   holds the actor's pass in training mode on s
  *   actor_g        [P of the actor] is the gradient of the actor's loss at that update, even if the
  *                  policy delay skipped its step

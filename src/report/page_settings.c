@@ -76,8 +76,8 @@ static void count_json(json_t *counts, const char *name, const json_t *value)
 /* What run.json says; a run without it, or with a malformed one, is not counted. */
 static ks_status count_run(const struct ks_results *r, const struct ks_result *run, json_t *counts)
 {
-    static const char *const names[] = {"processor", "blas_kernel", "products", "threads",
-                                        "mujoco_flags"};
+    static const char *const names[] = {"processor", "blas_kernel",  "products",
+                                        "threads",   "mujoco_flags", "opengl"};
     KS_OWNED char *path = NULL;
     json_auto_t *file = NULL;
     json_t *versions, *value;

@@ -246,12 +246,12 @@ struct ks_time_left ks_forecast_all(const struct ks_forecast *f, size_t jobs)
 enum { ACTING = 100 };           /* agent steps without updates */
 static const double LEAST = 0.1; /* seconds for which steps and products are measured */
 
-/* Seconds of processor time of this thread. */
+/* Seconds of processor time: of one thread, and of OpenGL's, if frames are drawn. */
 static double now(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

@@ -58,11 +58,20 @@ size_t ks_learner_rows(const struct ks_learner *l, size_t steps)
     return has_frames(l) ? steps + steps / episode_steps(l) + 1 : steps;
 }
 
-/* Replay never has room for more rows than the run makes. */
+/* The oldest rows of a full replay of frames that are not drawn: those that the steps until a
+ * record may overwrite before they are read again, and those whose earlier frames may be gone. */
+static size_t margin(const struct ks_settings *s)
+{
+    return 2 * s->update_every + KS_FRAMES - 1;
+}
+
+/* Replay never has room for more rows than the run makes and, with frames, than those that are not
+ * drawn when it is full. */
 static ks_status new_replay(struct ks_learner *l)
 {
-    const size_t asked = l->plan->options->settings.replay,
-                 most = ks_learner_rows(l, l->plan->agent_steps);
+    const struct ks_settings *s = &l->plan->options->settings;
+    const size_t asked = s->replay,
+                 most = ks_learner_rows(l, l->plan->agent_steps) + (has_frames(l) ? margin(s) : 0);
     const struct ks_env *env = l->player.env;
 
     return ks_replay_new(asked < most ? asked : most, has_frames(l) ? 0 : ks_env_observations(env),
@@ -124,13 +133,6 @@ static ks_status new_priorities(struct ks_learner *l)
     if (s->agent.target_period == 0)
         return ks_fail(KS_USAGE, "target_period: expected at least 1 with an encoder, found 0");
     return ks_priorities_new(l->replay, windows, s->replay_priority, &l->priorities);
-}
-
-/* The oldest rows of a full replay of frames that are not drawn: those that the steps until a
- * record may overwrite before they are read again, and those whose earlier frames may be gone. */
-static size_t margin(const struct ks_settings *s)
-{
-    return 2 * s->update_every + KS_FRAMES - 1;
 }
 
 /* What a system that sees images, and its task, must be. */

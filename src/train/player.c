@@ -45,16 +45,17 @@ void ks_player_free(struct ks_player *p)
 
 /* The newest frame follows the others; at the start of an episode it is all of them. A simulation
  * that has just diverged is no longer in the state that counts (ks_env_step): the frame before
- * stands for it. */
+ * stays the newest one. */
 static ks_status look(struct ks_player *p, bool starts)
 {
     const size_t places = KS_FRAME / 3;
+    const bool draws = starts || ks_env_divergences(p->env) == p->divergences;
     uint8_t *newest = p->frames + (KS_FRAMES - 1) * KS_FRAME;
 
-    if (starts || ks_env_divergences(p->env) == p->divergences)
+    if (draws)
         KS_TRY(ks_render_frame(p->render, p->picture));
     memmove(p->frames, p->frames + KS_FRAME, (KS_FRAMES - 1) * KS_FRAME);
-    for (size_t i = 0; i < KS_FRAME; i++)
+    for (size_t i = 0; i < KS_FRAME && draws; i++)
         newest[i % 3 * places + i / 3] = p->picture[i];
     for (size_t k = 0; k + 1 < KS_FRAMES && starts; k++)
         memcpy(p->frames + k * KS_FRAME, newest, KS_FRAME);

@@ -106,7 +106,7 @@ static json_t *describe_course(const struct ks_run *r, enum ks_run_state state, 
     run_time(now);
     return json_pack(
         "{s:o, s:o, s:s, s:s, s:s, s:i, s:s, s:f, s:s, s:s?, s:O, s:s?, s:s, s:o, s:b, s:I, "
-        "s:I, s:I, s:I}",
+        "s:I, s:I, s:I, s:s*}",
         "command", describe_command(r->plan.options), "versions", describe_versions(),
         "blas_kernel", ks_blas_kernel(), "products", ks_products_names[l->agent->config.products],
         "processor", ks_processor_name(), "threads", l->agent->config.threads, "mujoco_flags",
@@ -117,7 +117,8 @@ static json_t *describe_course(const struct ks_run *r, enum ks_run_state state, 
         state != KS_FINISHED && state != KS_FAILED_PERMANENTLY, "env_step", (json_int_t)l->env_step,
         "update", (json_int_t)l->agent->updates, "divergences",
         (json_int_t)ks_env_divergences(l->player.env), "evaluation_divergences",
-        (json_int_t)ks_env_divergences(r->evaluation.player.env));
+        (json_int_t)ks_env_divergences(r->evaluation.player.env), "opengl",
+        l->player.render ? ks_render_opengl(l->player.render) : NULL);
 }
 
 /* Writes the file. `reason`: why the run stopped or failed; NULL: it did not. */

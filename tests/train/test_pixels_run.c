@@ -1,9 +1,11 @@
 /* Runs from pixels: what replay gets is what the agent saw, frames by channel; the noise of
- * actions; the last minibatch again after steps without an update. On cartpole-swingup_sparse, with
- * tiny networks and episodes of 10 agent steps. Skipped where nothing can draw. */
+ * actions; the last minibatch again after steps without an update; divergences. On
+ * cartpole-swingup_sparse, with tiny networks and episodes of 10 agent steps. Skipped where nothing
+ * can draw. */
 #include "runs.h"
 
 #include "core/memory.h"
+#include "env/domain.h"
 
 enum { SEED = 5, BATCH = 4, RANDOM_STEPS = 8, NOISE_STEPS = 20, SEEN = KS_FRAMES * KS_FRAME };
 
@@ -131,6 +133,32 @@ TEST(test_last_batch)
         assert_memory_equal(batch.next_s, s + n, n * sizeof *s);
         assert_memory_equal(batch.a, a, sizeof a);
     }
+}
+
+/* In a run that has just resumed, which has drawn nothing yet: the frame before the divergence is
+ * the newest one of the episode's last state. */
+TEST(test_divergence)
+{
+    struct ks_run *run = make();
+    float *found = hold(malloc(SEEN * sizeof *found)),
+          *before = hold(malloc(SEEN * sizeof *before));
+    struct ks_learner *l = run ? &run->learner : NULL;
+
+    for (size_t k = 0; run && k < 4; k++)
+        assert_ok(ks_learner_step(l, run->metrics));
+    if (!run)
+        return;
+    memcpy(before, l->player.s, SEEN * sizeof *before);
+    memset(l->player.picture, 0, KS_FRAME);
+    l->player.env->data->qvel[0] = 9e9; /* with its own force beyond MuJoCo's limit of 1e10 */
+    l->player.env->data->qvel[1] = 9e9;
+    assert_ok(ks_learner_step(l, run->metrics));
+    assert_int_equal(ks_env_divergences(l->player.env), 1);
+    assert_true(ks_replay_get(l->replay, 5).only_frame);
+    ks_replay_see(l->replay, 5, KS_SHIFT, KS_SHIFT, found);
+    assert_memory_equal(found, before + KS_FRAME, (SEEN - KS_FRAME) * sizeof *found);
+    assert_memory_equal(found + SEEN - KS_FRAME, before + SEEN - KS_FRAME,
+                        KS_FRAME * sizeof *found);
 }
 
 CMFixtureFunction tests_setup = set_up, tests_teardown = scratch_remove;
