@@ -9,7 +9,6 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
-from torch.nn import functional as F
 
 import kappascope
 
@@ -33,7 +32,7 @@ def save(model, path, minibatches):
         critics=model.critic,
         inputs=(minibatches["observations"], minibatches["actions"]),
         targets=y.reshape(8, 256, 1),
-        loss=F.mse_loss,
+        loss="mse",  # the mean of (f - y)^2 / 2, as in SAC.train; that of TD3 is F.mse_loss
         optimizer=model.critic.optimizer,
     )
 

@@ -29,11 +29,11 @@ class Critic(nn.Module):
 
 
 class Heads(nn.Module):
-    """Two critics that share a layer."""
+    """Two critics that share a layer, which a wrapper has."""
 
     def __init__(self):
         super().__init__()
-        self.q2, self.q1, self.trunk = nn.Linear(6, 1), nn.Linear(6, 1), nn.Linear(7, 6)
+        self.q2, self.q1, self.trunk = nn.Linear(6, 1), nn.Linear(6, 1), nn.DataParallel(nn.Linear(7, 6))
 
     def forward(self, x):
         x = torch.relu(self.trunk(x))

@@ -317,12 +317,45 @@ class TestHessians(unittest.TestCase):
         )
         np.testing.assert_allclose(dense, expected, atol=1e-12 * np.abs(expected).max())
         self.compare(a, expected)
-        with torch.no_grad():
-            trained[0].mul_(1.5)
+        trained[0].data.mul_(1.5)
         with self.assertRaisesRegex(RuntimeError, "found them changed: make a new operator"):
             kappascope.analyze(a)
         with self.assertRaisesRegex(ValueError, "expected tensors that require a gradient"):
             kappascope.torch_hessian(loss, [x])
+
+    def test_torch_another_function(self):
+        """Losses that compute something else in float64, or when they are computed again."""
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("PyTorch is not installed")
+        net, x = (
+            torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)),
+            torch.randn(64, 4),
+        )
+        script = torch.jit.script(net)
+
+        def noisy():
+            torch.manual_seed(7)
+            out = net(x)
+            return (torch.exp(out) * torch.randn_like(out)).mean()
+
+        for loss in (
+            noisy,
+            lambda: (script(x) ** 2).mean(),
+            lambda: (torch.nn.functional.dropout(net(x), 0.5) ** 2).mean(),
+        ):
+            with self.assertRaisesRegex(ValueError, "found another one in float64: does the loss draw"):
+                kappascope.analyze(kappascope.torch_hessian(loss, net))
+
+    def test_torch_given_twice(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("PyTorch is not installed")
+        z = torch.randn(3, dtype=torch.float64, requires_grad=True)
+        a = kappascope.torch_hessian(lambda: (z**2).sum() / 2, [z, z])
+        np.testing.assert_allclose(a @ np.eye(3), np.eye(3))
 
     def test_torch_without_data(self):
         """A log-density: a loss without rows; and a linear loss, whose Hessian is zero."""

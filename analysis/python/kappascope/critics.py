@@ -86,10 +86,12 @@ def collect(chains: list[Chain], layers: list[Layer], read: Callable[[Graph, str
                 array = plain(parameter.transform(read(chain.graph, parameter.name)))
                 array = array if array.dtype == np.float64 else array.astype(np.float32)
                 if array.size != math.prod(shape):
+                    way = "one number for each feature"
+                    if array.size == math.prod(shape[1:]):
+                        way = f"one {name} for each critic: these share one, and their Hessian has no blocks"
                     fail(
                         f"{place_of(chain.graph, value.node)}: expected {list(shape)} numbers for {name} "
-                        f"of {layer.group}, found {list(array.shape)} in {parameter.name}. Way out: one "
-                        "number for each feature"
+                        f"of {layer.group}, found {list(array.shape)} in {parameter.name}. Way out: {way}"
                     )
                 found.setdefault(f"{layer.group}/{name}", []).append(array.reshape(shape))
     return {key: np.concatenate(arrays) for key, arrays in found.items()}

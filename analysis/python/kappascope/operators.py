@@ -15,6 +15,7 @@ from kappascope.names import Array, Module, Tensor
 Product = Callable[[Array], Any]
 # How far products may be from symmetric, and from what they were before, in units of a product's entries.
 _NEAR = {"f64": 1e-7, "f32": 1e-3}
+_EXACT = 1e-2  # how far products in float32 may be from those in float64, of their norm
 
 
 class Operator:
@@ -84,9 +85,19 @@ class Operator:
         with self.use():
             return self.multiply(x) if x.ndim == 1 else np.stack([self.multiply(c) for c in x.T.copy()], 1)
 
+    def _check_exact(self, u: Array, au: Array) -> None:
+        """Twice a product in float64, the second time of a loss that is computed again: it is about A u."""
+        for _ in range(2 if self.exact else 0):
+            wide = self.multiply(u, True)
+            if np.linalg.norm(wide - au) > _EXACT * max(np.linalg.norm(au), np.linalg.norm(wide)):
+                raise ValueError(
+                    "exact: expected about the product in float32, found another one in float64: does the "
+                    "loss draw random numbers, or call what does not compute in float64, such as TorchScript?"
+                )
+
     def check(self) -> None:
-        """Three products with random vectors: the same one twice is the same, and u'Av = v'Au. Raises
-        ValueError."""
+        """Products with random vectors: the same one twice is the same, also about the same in float64, and
+        u'Av = v'Au. Raises ValueError."""
         n = self.shape[0]
         u, v = np.random.default_rng(0).standard_normal((2, n))
         au, av, again = self.multiply(u), self.multiply(v), self.multiply(u)
@@ -98,6 +109,7 @@ class Operator:
                 f"product: expected the same product of the same vector, found one that differs by "
                 f"{moved:.2g} of its norm: does it draw random numbers, or change what it depends on?"
             )
+        self._check_exact(u, au)
         left, right = float(v @ au), float(u @ av)
         entry = max(size * np.linalg.norm(v), np.linalg.norm(av) * np.linalg.norm(u)) / np.sqrt(n)
         if abs(left - right) > near * entry:
@@ -115,14 +127,16 @@ def torch_hessian(loss: Callable[[], Tensor], parameters: Any) -> Operator:
 
     loss        a function without arguments that computes the loss, a scalar; it must compute the same each
                 time: no dropout, no new minibatch
-    parameters  of which the Hessian is taken, or a module. Their order is that of the coordinates
+    parameters  of which the Hessian is taken, or a module. Their order is that of the coordinates; one that
+                is given twice counts once
 
     Of float32 parameters, products are in float32 and certificates in float64: for those the loss is computed
     with parameters and all other tensors in float64. If it cannot be, bounds are not certified, and a warning
     says so. The graph of the gradient is kept, so memory is about that of a training step."""
     import torch
 
-    given = list(parameters.parameters() if hasattr(parameters, "parameters") else parameters)
+    given = parameters.parameters() if hasattr(parameters, "parameters") else parameters
+    given = list({id(p): p for p in given}.values())
     tensors = [p for p in given if getattr(p, "requires_grad", False)]
     if not tensors:
         raise ValueError(f"parameters: expected tensors that require a gradient, found {len(given)} others")
@@ -131,7 +145,7 @@ def torch_hessian(loss: Callable[[], Tensor], parameters: Any) -> Operator:
         raise TypeError(f"parameters: expected float32 or float64, found {sorted(map(str, dtypes))}")
     sizes = [p.numel() for p in tensors]
     kept: list[Any] = []
-    versions = [p._version for p in tensors]
+    before = [p.detach().clone() for p in tensors]
 
     def gradient(of: list[Tensor], mode: Any) -> list[Tensor | None]:
         with mode:
@@ -142,7 +156,7 @@ def torch_hessian(loss: Callable[[], Tensor], parameters: Any) -> Operator:
             return list(torch.autograd.grad(value.sum(), of, create_graph=True, allow_unused=True))
 
     def multiply(of: list[Tensor], gradients: list[Tensor | None], x: Array) -> Array:
-        if versions != [p._version for p in tensors]:
+        if not all(map(torch.equal, before, tensors)):
             raise RuntimeError(
                 "parameters: expected them as they were, found them changed: make a new operator"
             )

@@ -53,7 +53,7 @@ def compare_loss(check: Any, found: Array, ensemble: int, heads: list[Head], tar
     here = found if given.size == found.size else np.array([found.mean()])
     if given.size != here.size:
         fail(f"check: expected one loss, or one for each of {found.size} minibatches, found {given.size}")
-    if np.allclose(given, here, rtol=1e-3, atol=1e-7):
+    if np.allclose(given, here, rtol=1e-3, atol=1e-12):
         return
     at = int(np.argmax(abs(given - here)))
     hint = (

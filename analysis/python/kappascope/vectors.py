@@ -42,7 +42,7 @@ def load_vectors(
                forward(x) or a forward(x, y) that joins both
 
     names      of Flax, as for save_flax: `critics` is what save_flax got as variables, and each vector is
-               such a tree of arrays
+               such a tree of arrays; only of critics all of whose layers are trained
 
     Raises Refused if the file has no vectors, or is of other critics."""
     vectors, parameters = _read(path)
@@ -158,15 +158,15 @@ def _positions(
 ) -> Array | None:
     """[E P]: where the numbers of a vector are among all numbers of the modules' parameters, one after the
     other; None if the modules do not have these parameters."""
-    starts: dict[tuple[str, str], int] = {}
+    starts: dict[tuple[str, int], int] = {}
     total = 0
     for i, module in enumerate(modules):
-        for name, p in plain_module(module).named_parameters():
-            starts[f"critics[{i}]", name] = total
+        for p in plain_module(module).parameters():
+            starts[f"critics[{i}]", id(p)] = total
             total += p.numel()
 
     def read(graph: Graph, name: str) -> Tensor:
-        shape, start = graph.parameters[name].shape, starts[graph.name, name]
+        shape, start = graph.parameters[name].shape, starts[graph.name, id(graph.parameters[name])]
         return torch.arange(start, start + shape.numel(), dtype=torch.float64).reshape(shape)
 
     graphs = [read_graph(m, f"critics[{i}]", arrays, by_name) for i, m in enumerate(modules)]
