@@ -5,7 +5,7 @@ array members[3] = ['', '', '']    # indices of architectures: cross-entropy, sq
 array loss_title[3] = ['cross-entropy', 'squared error', strstrt(norms, 'other') ? 'others' : 'variants']
 do for [i=1:words(archs)] {
     loss = word(losses, i)
-    p = is_own(i) ? 3 : loss eq 'ce' ? 1 : 2
+    p = is_other(i) ? 3 : loss eq 'ce' ? 1 : 2
     members[p] = members[p].' '.i
 }
 panels = ''
@@ -14,10 +14,10 @@ columns = words(panels)
 panel_steps_title = columns < 3 ? steps_title : short_steps_title
 
 # the legend: what an architecture is called apart from its loss, each once
-short(i) = is_own(i) ? word(archs, i) : word(norms, i).(has_wn(i) ? '+wn' : '')
+short(i) = is_other(i) ? word(archs, i) : word(norms, i).(has_wn(i) ? '+wn' : '')
 entries = ''; entry_of = ''
 do for [own=0:1] { do for [i=1:words(archs)] {
-    new = is_own(i) == own
+    new = is_other(i) == own
     do for [k=1:words(entries)] { if (!own && word(entries, k) eq short(i)) { new = 0 } }
     if (new) { entries = entries.' '.short(i); entry_of = entry_of.' '.i }
 } }

@@ -50,7 +50,7 @@ kappa_low = a; kappa_high = b
 limits_panel(dummy) = strcol('analysis') eq analysis
 eval find_limits
 step(arch) = shown(arch) ? column('env_step')/unit : NaN
-panel_name(i) = wide && !is_own(i) ? word(norms, i).(has_wn(i) ? '+wn' : '') : word(archs, i)
+panel_name(i) = wide && !is_other(i) ? word(norms, i).(has_wn(i) ? '+wn' : '') : word(archs, i)
 loss_of(i) = word(losses, i) eq 'ce' ? 'cross-entropy' : word(losses, i) eq 'mse' ? 'squared error' : ''
 ritz_axis = 'axis = "y"; every = int(ceil((log10(largest) - log10(smallest))/4.)); eval symlog_tics'
 kappa_axis = 'axis = "y"; most = wide ? 4 : 2; a = kappa_low; b = kappa_high; set yrange [a:b]; eval log_tics'

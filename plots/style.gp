@@ -48,7 +48,9 @@ family(i) = words(families) < i ? 0 : int(word(families, i))
 in_family(i) = int(sum [j=1:i-1] (family(j) == family(i)))     # before it
 most_families = 0
 do for [i=1:words(families)] { most_families = family(i) > most_families ? family(i) : most_families }
-is_own(i) = !family(i) && (word(norms, i) eq 'other' || word(bases, i) ne '-')
+# A variant or another network: a panel and a name of its own; unless it is in a family, a colour of its own, too.
+is_other(i) = word(norms, i) eq 'other' || word(bases, i) ne '-'
+is_own(i) = !family(i) && is_other(i)
 rank(i) = most_families + int(sum [j=1:i-1] is_own(j))     # among these
 own_colours = '#7b3294 #8c510a #17a5b8 #999933 #333333 #c7a76c #56b4e9'
 is_simba_v2(i) = substr(word(archs, i), 1, 8) eq 'simba-v2'

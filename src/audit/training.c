@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "core/process.h"
 #include "io/file.h"
+#include "study/study_file.h"
 
 /* Some thousand steps take minutes with these settings. The runs are planned for TIMES as many, so
  * that they can go on. The sizes of a described critic and of a
@@ -47,7 +48,8 @@ static ks_status absolute(const char *name, char **path)
 {
     KS_OWNED char *folder = NULL, *real = NULL;
 
-    if (!strchr(name, '/') && !ks_path_ends(name, ".arch") && !ks_path_ends(name, ".so"))
+    if (!strchr(name, '/') && !ks_path_ends(name, ".arch") && !ks_path_ends(name, ".system") &&
+        !ks_path_ends(name, ".so"))
         return ks_copy_string(name, path);
     if (!ks_path_exists(name))
         return ks_fail(KS_IO, "%s: expected a file, found none", name);
@@ -128,15 +130,21 @@ static ks_status run_study(const char *folder, bool quiet)
     return KS_OK;
 }
 
+/* The last checkpoint is at --steps, rounded up to whole agent steps. */
 static ks_status name_checkpoints(const struct ks_audit_training *t, const char *folder,
                                   char *checkpoint[KS_AUDIT_TRAINED])
 {
     const char *names[KS_AUDIT_TRAINED] = {ks_path_base(t->arch), "baseline"};
     const char *env = ks_path_base(t->env);
+    KS_OWNED_BY(ks_study_free) struct ks_study *study = NULL;
+    char path[KS_PATH];
 
+    KS_TRY(ks_path_print(path, "%s/study.study", folder));
+    KS_TRY(ks_study_read(path, KS_STUDY_SHOW, &study));
     for (size_t i = 0; i < KS_AUDIT_TRAINED; i++)
         KS_TRY(ks_print_string(&checkpoint[i], "%s/runs/%.*s/%s/seed0/step_%09zu.h5", folder,
-                               (int)ks_path_stem(env, ".so"), env, names[i], t->steps));
+                               (int)ks_path_stem(env, ".so"), env, names[i],
+                               study->checkpoint[study->n_checkpoints - 1]));
     return KS_OK;
 }
 

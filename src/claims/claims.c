@@ -112,15 +112,17 @@ static void find_skipped(const struct ks_results *r, struct ks_claims *claims)
     size_t architecture[KS_JUDGED];
 
     ks_twelve_find(r->study, architecture);
-    for (size_t k = 0; k < KS_JUDGED; k++)
+    for (size_t k = 0; k < KS_JUDGED; k++) {
         claims->lacks[k] = architecture[k] == r->study->n_architectures;
+        claims->apart[k] = !claims->lacks[k] && is_apart(r, architecture[k]);
+    }
     for (size_t c = 0; c < KS_CLAIMS; c++) {
         bool needed[KS_JUDGED];
 
         ks_paper_claim_needs(&ks_paper_claims[c], needed);
         for (size_t k = 0; k < KS_JUDGED; k++)
             claims->skipped[c] = claims->skipped[c] ||
-                                 (needed[k] && (claims->lacks[k] || is_apart(r, architecture[k])));
+                                 (needed[k] && (claims->lacks[k] || claims->apart[k]));
     }
 }
 
@@ -311,22 +313,27 @@ static const char *word_of(const struct ks_claims *claims, const struct ks_paper
 
 /* Prints the names of the claims that cannot be judged, and of the architectures that are missing.
  */
-static void print_skipped(const struct ks_claims *claims, size_t skipped, FILE *out)
+/* "bn+ce, ln+ce": the architectures that are set, after some words. */
+static void print_names(const bool *set, const char *words, FILE *out)
 {
-    const char *between = "";
-
-    fprintf(out, "%zu of the paper's %d claims cannot be judged, because the study lacks ", skipped,
-            KS_CLAIMS);
     for (size_t k = 0; k < KS_JUDGED; k++) {
         char name[16];
 
         ks_twelve_name(k, name);
-        if (claims->lacks[k]) {
-            fprintf(out, "%s%s", between, name);
-            between = ", ";
+        if (set[k]) {
+            fprintf(out, "%s%s", words, name);
+            words = ", ";
         }
     }
-    between = ": ";
+}
+
+static void print_skipped(const struct ks_claims *claims, size_t skipped, FILE *out)
+{
+    const char *between = ": ";
+
+    fprintf(out, "%zu of the paper's %d claims cannot be judged", skipped, KS_CLAIMS);
+    print_names(claims->lacks, ", because the study lacks ", out);
+    print_names(claims->apart, ", because these spectra are not comparable with the others: ", out);
     for (size_t i = 0; i < KS_CLAIMS && skipped < KS_CLAIMS; i++)
         if (claims->skipped[i]) {
             fprintf(out, "%s%s", between, ks_paper_claims[i].name);

@@ -50,6 +50,7 @@ struct ks_claims {
     struct ks_claim_row
         row[KS_CLAIMS * KS_CLAIM_STATISTICS]; /* [n] in the order of ks_paper_claims */
     bool lacks[KS_JUDGED];   /* architectures that the study does not have                   */
+    bool apart[KS_JUDGED];   /* those whose spectra are not comparable with group 1          */
     bool skipped[KS_CLAIMS]; /* claims without rows, because they need one of these         */
 };
 

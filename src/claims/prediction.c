@@ -174,7 +174,8 @@ static ks_status find_x(const struct ks_results *r, const struct predictor *p, d
 
         for (size_t i = 0; i < runs.n; i++)
             for (size_t t = 0; t < r->study->n_checkpoints; t++)
-                if (ks_results_is_pooled(r, analyses.index[0], t)) {
+                if (ks_results_is_pooled(r, analyses.index[0], t) &&
+                    ks_study_asks(r->study, analyses.index[0], architecture[k], t)) {
                     values[n] = value_of(r, runs.run[i], t, p, &analyses);
                     *found = *found && isfinite(values[n++]);
                 }
@@ -189,7 +190,7 @@ static bool find_y(const struct ks_results *r, double *y)
 {
     size_t architecture[KS_JUDGED];
 
-    if (ks_twelve_find(r->study, architecture) < KS_TWELVE || r->n_groups > 1)
+    if (ks_twelve_find(r->study, architecture) < KS_TWELVE)
         return false;
     for (size_t k = 0; k < KS_TWELVE; k++) {
         const struct ks_runs runs = ks_results_runs(r, architecture[k]);
@@ -198,7 +199,7 @@ static bool find_y(const struct ks_results *r, double *y)
         for (size_t i = 0; i < runs.n; i++)
             last[i] = ks_comparison_last(r, runs.run[i]);
         y[k] = runs.n > 0 ? log10(ks_iqm(runs.n, last)) : NAN;
-        if (!isfinite(y[k]))
+        if (!isfinite(y[k]) || !ks_results_comparable(r, architecture[0], architecture[k]))
             return false;
     }
     return true;

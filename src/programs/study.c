@@ -178,6 +178,7 @@ static ks_status compare_folder(struct job *job)
     if (!ks_path_exists(path))
         return KS_OK;
     KS_TRY(ks_study_read(path, KS_STUDY_COMPARE, &held));
+    KS_TRY(ks_study_find_systems(held, job->study));
     difference = ks_study_difference(job->study, held, command.resume_any);
     if (difference)
         status = ks_fail(KS_USAGE,

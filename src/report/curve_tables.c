@@ -239,6 +239,8 @@ static ks_status fill_layer(const struct ks_tables *t, size_t row, size_t analys
         KS_OWNS_POOL struct ks_series s = {0};
 
         KS_TRY(read_series(t, row, analysis, names[k], &s));
+        if (s.steps == 0)
+            return KS_OK;
         if (k == 0)
             ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                            KS_TEXT(t->r->study->analysis[analysis].name), KS_COUNT(layer),

@@ -222,7 +222,11 @@ void ks_page_headline(void *data, struct ks_document *d)
         ks_document_more(d, "their spectra are not all comparable, so no correlation is computed "
                             "(see the warnings).");
     else if (2 * learned >= n)
-        ks_document_more(d, "too few architectures have <i>kappa_q99</i> for a rank correlation.");
+        ks_document_more(d,
+                         isnan(cited.lower->spearman.value)
+                             ? "too few architectures have <i>kappa_q99</i> for a rank correlation."
+                             : "the upper ends of <i>kappa_q99</i> are not resolved, so they have "
+                               "no rank correlation.");
     else if (learned == 0)
         ks_document_more(d, "none");
     else

@@ -137,6 +137,7 @@ static void pool_fill(const struct ks_results *r, size_t analysis,
                     p->statistic[f][n * p->checkpoints + used] = ks_results_statistic(
                         r, run[n], analysis, i, ks_pooled[f]);
                 p->dropped += isnan(p->statistic[KS_KAPPA][n * p->checkpoints + used]) &&
+                              ks_study_asks(s, analysis, run[n]->architecture, i) &&
                               ks_study_has_checkpoint(
                                   s,
                                   (struct ks_study_place){run[n]->architecture, run[n]->seed, i});

@@ -290,6 +290,14 @@ static void number_groups(struct ks_results *r)
             r->conditions[a].group = 1;
 }
 
+bool ks_results_comparable(const struct ks_results *r, size_t a, size_t b)
+{
+    const size_t of_a = r->conditions ? r->conditions[a].group : 0,
+                 of_b = r->conditions ? r->conditions[b].group : 0;
+
+    return of_a == 0 || of_b == 0 || of_a == of_b;
+}
+
 static void find_differences(struct ks_results *r, size_t a)
 {
     for (size_t k = 0; k < r->study->n_analyses; k++)

@@ -309,6 +309,17 @@ static size_t fill_values(const struct ks_comparison *c, const struct ks_study_a
     return width;
 }
 
+/* Whether all spectra of the comparison are comparable. */
+static bool is_comparable(const struct ks_comparison *c)
+{
+    bool all = true;
+
+    for (size_t i = 0, k = 0; i < c->n; k += c->runs[i++])
+        all = all &&
+              ks_results_comparable(c->results, c->run[0]->architecture, c->run[k]->architecture);
+    return all;
+}
+
 ks_status ks_comparison_correlate(const struct ks_comparison *c,
                                   const struct ks_study_analyses *analyses,
                                   struct ks_statistic_column statistic, struct ks_correlation *out)
@@ -323,7 +334,7 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c,
                                    .statistic = statistic,
                                    .spearman = {NAN, {NAN, NAN}},
                                    .p = NAN};
-    if (r->n_groups > 1) /* a mixture of spectra that are not comparable */
+    if (!is_comparable(c))
         return KS_OK;
     KS_TRY(ks_alloc(r->n_runs * r->study->n_checkpoints, sizeof *x, &x));
     points.width = fill_values(c, analyses, statistic, x);

@@ -140,6 +140,8 @@ struct ks_comparability {
  * set it by their own returns. Others are in the first group with whose members they agree.
  * KS_MEMORY. */
 ks_status ks_conditions_find(struct ks_results *results);
+/* Whether two architectures are in one group, or one of them is in none. */
+bool ks_results_comparable(const struct ks_results *results, size_t a, size_t b);
 /* Frees the values of all conditions. */
 void ks_conditions_clear(struct ks_results *results);
 /* *text = "19 and 20": all values of a condition; the caller frees. KS_MEMORY. */

@@ -152,6 +152,9 @@ bool ks_study_asks(const struct ks_study *study, size_t analysis, size_t archite
 size_t ks_study_asked_checkpoints(const struct ks_study *study, size_t analysis,
                                   size_t architecture); /* their number */
 
+/* For a study that its folder holds: systems which `asked` has under the same word are its files,
+ * whose settings `held` gets. Fails like ks_study_read. */
+ks_status ks_study_find_systems(struct ks_study *held, const struct ks_study *asked);
 /* Compares a study with the one that its folder holds. Returns the name of a difference because of
  * which the runs of `held` cannot go on as runs of `asked`, NULL if they can. `asked` may have
  * another `stop` and more architectures and seeds, and with `any_threads` another number of

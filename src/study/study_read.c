@@ -145,6 +145,22 @@ static ks_status derive_own(const struct ks_study *s, struct ks_study_architectu
     return status == KS_OK ? KS_OK : ks_study_fail_at(s, a->line, section, KS_FORMAT);
 }
 
+ks_status ks_study_find_systems(struct ks_study *held, const struct ks_study *asked)
+{
+    for (size_t i = 0; i < held->n_architectures; i++) {
+        struct ks_study_architecture *b = &held->architecture[i];
+        const size_t k = ks_study_find_architecture(asked, b->name);
+        const struct ks_study_architecture *a = &asked->architecture[k];
+
+        if (b->elsewhere || k == asked->n_architectures || strcmp(a->word, b->word) != 0)
+            continue;
+        free(b->argument);
+        KS_TRY(ks_copy_string(a->argument, &b->argument));
+        KS_TRY(derive_own(held, b));
+    }
+    return KS_OK;
+}
+
 /* What [train] does not say is as in training. */
 static ks_status complete_settings(struct ks_study *s)
 {

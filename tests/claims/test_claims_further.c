@@ -108,6 +108,36 @@ TEST_WITH(test_simba_v2, make_with_simba_v2, claimed_end)
     assert_word(judge(0), "simba-v2-near", KS_CLAIM_SOUND, "supported");
 }
 
+/* Spectra that are not comparable end the claims that need their critic, and no others. */
+TEST_WITH(test_simba_v2_apart, make_with_simba_v2, claimed_end)
+{
+    struct ks_results *r = study_results;
+    const struct ks_claims *claims;
+    KS_OWNED char *text = NULL;
+    size_t architecture[KS_JUDGED], size;
+    FILE *out;
+
+    put_simba_v2(1.4);
+    FOR_RUNS(k, i)
+        put_return(k, i, 100 - (double)k);
+    ks_twelve_find(r->study, architecture);
+    assert_ok(ks_alloc(r->study->n_analyses * r->study->n_architectures, sizeof *r->conditions,
+                       &r->conditions));
+    for (size_t a = 0; a < r->study->n_architectures; a++)
+        r->conditions[a].group = a == architecture[KS_SIMBA_V2] ? 2 : 1;
+    r->n_groups = 2;
+    claims = judge(0);
+    assert_null(ks_claims_row(claims, claim_named("simba-v2-near"), KS_CLAIM_PAPER));
+    assert_false(isnan(row_of(claims, "kappa-and-return", KS_CLAIM_PAPER)->found.p));
+    out = open_memstream(&text, &size);
+    ks_claims_print(claims, out);
+    fclose(out);
+    assert_contains(text, "claims cannot be judged, because these spectra are not comparable with "
+                          "the others: simba-v2: simba-v2-");
+    r->conditions[architecture[BEST]].group = 2;
+    assert_true(judge(0)->apart[BEST]);
+}
+
 TEST_THREE_SEEDS(test_study_without_simba_v2)
 {
     const struct ks_claims *claims = judge(0);

@@ -106,7 +106,7 @@ TEST_WITH(test_answer, make_study, remove_page)
              "would be decided if both had one sign and a <i>p</i> of at most 0.05, by a"));
     assert_false(says("With the paper&#39;s <i>kappa</i>"));
     write_correlated(-0.75, 0.01, NAN, NAN);
-    assert_true(says("<b>These runs cannot answer that</b>: too few architectures"));
+    assert_true(says("<b>These runs cannot answer that</b>: the upper ends"));
     assert_false(says("nan"));
 }
 

@@ -32,6 +32,30 @@ TEST_IN_FOLDER(test_settings)
     assert_string_equal(s->architecture[2].name, "own.system");
 }
 
+/* The study that a folder holds lies where its systems are not. */
+TEST_IN_FOLDER(test_held)
+{
+    static const char text[] = "[study]\nenv=dog-trot\narchitectures=own.system\nseeds=0\n"
+                               "steps=1000\n[train]\nrandom_steps=10\ntau=%s\n";
+    struct ks_study *asked;
+
+    write_text("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    write_text("a.arch", "dense 2A\npolicy tanh-gaussian\n");
+    write_text("own.system", "[system]\ncritic=c.arch\nactor=a.arch\n[train]\nutd=7\n");
+    asked = good_study(text_of(text, "0.5"));
+    for (size_t i = 0; i < 2; i++) {
+        KS_OWNED_BY(ks_study_free) struct ks_study *held = NULL;
+
+        write_text("folder/study.study", text_of(text, i == 0 ? "0.5" : "0.25"));
+        assert_ok(ks_study_read(scratch("folder/study.study"), KS_STUDY_COMPARE, &held));
+        assert_ok(ks_study_find_systems(held, asked));
+        if (i == 0)
+            assert_null(ks_study_difference(asked, held, false));
+        else
+            assert_string_equal(ks_study_difference(asked, held, false), "tau");
+    }
+}
+
 /* A system has sizes of its own: beside a [train] with other ones a variant sets them back. */
 TEST_IN_FOLDER(test_sizes_in_train)
 {
