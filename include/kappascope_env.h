@@ -46,7 +46,7 @@ void kappascope_env_reset(void *state, uint64_t seed);
 
 /* Makes one environment step with `action` [actions] and sets *reward. Returns an enum
  * kappascope_env_end; another number stops the training with an error. After a step, a reward or an
- * observation that is not finite truncates the episode and counts as a divergence; after a reset,
+ * observation that is not finite in float32 truncates the episode and counts as a divergence; after a reset,
  * another start is drawn, at most 100 in all. */
 int kappascope_env_step(void *state, const double *action, double *reward);
 

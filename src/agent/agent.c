@@ -28,29 +28,15 @@ double KS(agent_temperature)(const struct KS(agent) *a)
     return exp(a->log_temperature);
 }
 
-/* What the critics' description must be for training. */
-static ks_status check_critic(const struct KS(agent) *a, const char *name)
+ks_status KS(network_check)(const struct KS(arch) *arch, const char *name, bool images)
 {
-    const struct KS(loss_kind) *loss = a->critic_arch->loss.kind;
-
-    if (!loss || !loss->trainable)
-        return ks_fail(
-            KS_FORMAT,
-            "%s: expected 'loss ce', 'loss mse', 'loss huber' or 'loss quantile', found %s", name,
-            loss ? loss->name : "a policy");
-    if (!loss->distribution && !loss->any_targets && a->critic_arch->loss.outputs > 1)
-        return ks_fail(KS_FORMAT,
-                       "%s: loss %s: for training expected a last dense of 1 column, found %zu",
-                       name, loss->name, a->critic_arch->loss.outputs);
-    if (a->critic_arch->layer[a->critic_arch->n_layers - 1].kind != &KS(dense))
-        return ks_fail(KS_FORMAT, "%s: for training the last layer must be a dense", name);
-    if (a->critic_arch->frozen + a->actor_arch->frozen > 0)
+    if (arch->frozen > 0)
         return ks_fail(KS_FORMAT, "%s: trainable=no is for analysis: training updates all layers",
                        name);
-    for (size_t i = 0; i < a->critic_arch->n_layers; i++) {
-        const struct KS(layer) *l = &a->critic_arch->layer[i];
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct KS(layer) *l = &arch->layer[i];
 
-        if (l->kind->reads_input)
+        if (l->kind->reads_input || (!images && l->kind == &KS(conv2d)))
             return ks_fail(KS_FORMAT,
                            "%s: '%s' is for analysis: training has no gradient through it", name,
                            l->kind->name);
@@ -62,15 +48,25 @@ static ks_status check_critic(const struct KS(agent) *a, const char *name)
     return KS_OK;
 }
 
-static ks_status refuse_conv2d(const struct KS(arch) *arch, const char *name)
+/* What the critics' description must be for training. */
+static ks_status check_critic(const struct KS(agent) *a, const char *name)
 {
-    for (size_t i = 0; i < arch->n_layers; i++)
-        if (arch->layer[i].kind == &KS(conv2d))
-            return ks_fail(KS_FORMAT,
-                           "%s: 'conv2d' is for analysis: in training only the image of a system "
-                           "has it",
-                           name);
-    return KS_OK;
+    const struct KS(loss_kind) *loss = a->critic_arch->loss.kind;
+
+    if (!loss || !loss->trainable)
+        return ks_fail(
+            KS_FORMAT,
+            "%s: expected 'loss ce', 'loss mse', 'loss huber' or 'loss quantile', found %s", name,
+            loss                                 ? loss->name
+            : a->critic_arch->policy.actions > 0 ? "a policy"
+                                                 : "outputs");
+    if (!loss->distribution && !loss->any_targets && a->critic_arch->loss.outputs > 1)
+        return ks_fail(KS_FORMAT,
+                       "%s: loss %s: for training expected a last dense of 1 column, found %zu",
+                       name, loss->name, a->critic_arch->loss.outputs);
+    if (a->critic_arch->layer[a->critic_arch->n_layers - 1].kind != &KS(dense))
+        return ks_fail(KS_FORMAT, "%s: for training the last layer must be a dense", name);
+    return KS(network_check)(a->critic_arch, name, false);
 }
 
 /* For messages: a policy of another kind than is expected. */
@@ -134,8 +130,7 @@ static ks_status parse(struct KS(agent) *a)
     KS_TRY(KS(arch_parse)(c->actor, "actor", actor_in, &a->actor_arch));
     a->critic_arch->products = a->actor_arch->products = c->products;
     KS_TRY(check_critic(a, name));
-    KS_TRY(refuse_conv2d(a->critic_arch, name));
-    KS_TRY(refuse_conv2d(a->actor_arch, "actor"));
+    KS_TRY(KS(network_check)(a->actor_arch, "actor", false));
     return check_actor(a, name);
 }
 

@@ -135,6 +135,10 @@ struct KS(agent) {
     const real **outputs; /* [ensemble]: of the target critics                             */
 };
 
+/* Fails with KS_FORMAT, naming the network, if it has layers that are only for analysis: training
+ * would not update them, or has no gradient through them. images: convolutions are allowed. */
+ks_status KS(network_check)(const struct KS(arch) *arch, const char *name, bool images);
+
 /* Networks initialized from config->seed and projected, targets copied from the critics. Fails with
  * KS_FORMAT if a description cannot be trained, KS_MEMORY. The caller frees. */
 ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) **agent);

@@ -26,15 +26,10 @@ ks_status KS(module_parse)(const struct KS(agent) *a, const char *text, const ch
     if (arch->loss.kind || arch->policy.actions > 0)
         return ks_fail(KS_FORMAT, "%s: expected a description that ends in 'outputs', found a %s",
                        name, arch->loss.kind ? "loss" : "policy");
-    if (arch->states > 0 || arch->joint || arch->frozen > 0)
-        return ks_fail(KS_FORMAT, "%s: expected layers without running statistics and trainable=no",
-                       name);
-    for (size_t i = 0; i < arch->n_layers; i++)
-        if (arch->layer[i].kind->reads_input || (!images && arch->layer[i].kind == &KS(conv2d)))
-            return ks_fail(KS_FORMAT,
-                           "%s: '%s' is for analysis: training has no gradient through it", name,
-                           arch->layer[i].kind->name);
-    return KS_OK;
+    KS_TRY(KS(network_check)(arch, name, images));
+    return arch->states > 0 || arch->joint
+               ? ks_fail(KS_FORMAT, "%s: expected layers without running statistics", name)
+               : KS_OK;
 }
 
 static ks_status parse(const struct KS(agent) *a, enum ks_module module, size_t in,

@@ -37,6 +37,7 @@ static void step_dual(const struct ks_adam *adam, double direction, double exces
 
 static ks_status check(const struct KS(agent) *a, const struct KS(arch) *arch)
 {
+    KS_TRY(KS(network_check)(arch, "optimist", false));
     if (!arch->policy.shift || arch->policy.actions != a->config.actions)
         return ks_fail(KS_FORMAT, "optimist: expected 'policy shift' of %zu actions, found %s%zu",
                        a->config.actions, arch->policy.shift ? "" : "another policy or ",

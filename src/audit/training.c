@@ -46,7 +46,7 @@ static const char NARROW[] = "hidden = 64\n";
  * comma, at which the lists of study files are split. */
 static ks_status absolute(const char *name, char **path)
 {
-    KS_OWNED char *folder = NULL, *real = NULL;
+    KS_OWNED char *folder = NULL, *resolved = NULL;
 
     if (!strchr(name, '/') && !ks_path_ends(name, ".arch") && !ks_path_ends(name, ".system") &&
         !ks_path_ends(name, ".so"))
@@ -54,8 +54,8 @@ static ks_status absolute(const char *name, char **path)
     if (!ks_path_exists(name))
         return ks_fail(KS_IO, "%s: expected a file, found none", name);
     KS_TRY(ks_print_string(&folder, "./%.*s", (int)(ks_path_base(name) - name), name));
-    real = realpath(*name == '/' ? folder + 2 : folder, NULL);
-    KS_TRY(ks_print_string(path, "%s/%s", real ? real : ".", ks_path_base(name)));
+    resolved = realpath(*name == '/' ? folder + 2 : folder, NULL);
+    KS_TRY(ks_print_string(path, "%s/%s", resolved ? resolved : ".", ks_path_base(name)));
     return strpbrk(*path, ", \t")
                ? ks_fail(KS_USAGE, "%s: expected a path without blanks and commas", *path)
                : KS_OK;

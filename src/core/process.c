@@ -253,9 +253,9 @@ void ks_signal_catch(int number, void (*handler)(int), struct sigaction *old)
 }
 
 static volatile sig_atomic_t signal_seen; /* 0: none */
-static volatile sig_atomic_t obeyed;
+static volatile sig_atomic_t obeyed, foreign;
 static time_t first; /* when the signal was seen */
-enum { GRACE = 20 }; /* seconds in which the program reacts to it, or it ends */
+enum { GRACE = 20 }; /* seconds in which the code of others has to end, or the program does */
 
 static void end_by(int number)
 {
@@ -266,11 +266,19 @@ static void end_by(int number)
 static void lose_patience(int number)
 {
     (void)number;
-    end_by(signal_seen);
+    if (foreign)
+        end_by(signal_seen);
+    alarm(GRACE);
 }
 
-/* If the program does not react to a signal, a later one ends it, or GRACE. Of two at the same
- * time, as batch systems send them, the second says nothing new. */
+void ks_stop_foreign(bool runs)
+{
+    foreign = runs;
+}
+
+/* If the program does not react to a signal, a later one ends it; or GRACE, if the code of others
+ * is why it does not. Of two at the same time, as batch systems send them, the second says nothing
+ * new. */
 static void note_signal(int number)
 {
     const time_t now = time(NULL);

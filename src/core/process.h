@@ -67,9 +67,11 @@ ks_status ks_locate_program(const char *name, char **path);
 void ks_signal_catch(int number, void (*handler)(int), struct sigaction *old);
 
 /* From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, are only recorded; but if
- * ks_stop_check has not been called two seconds later, a second signal ends the program; after
- * twenty seconds the program ends without one. */
+ * ks_stop_check has not been called two seconds later, a second signal ends the program; if after
+ * twenty seconds, or a multiple, the code of others runs, the program ends without one. */
 void ks_stop_listen(void);
+/* Whether from now on the code of others runs, such as a task's. */
+void ks_stop_foreign(bool runs);
 /* Fails with KS_RUN, naming the signal and env_step, if one has been received. */
 ks_status ks_stop_check(size_t env_step);
 /* Whether ks_stop_check has failed since ks_stop_listen: the program ends because of a signal. */

@@ -59,7 +59,7 @@ void ks_env_to_frame(const double R[9], const double v[3], double out[3])
 bool ks_env_all_finite(size_t n, const double *values)
 {
     for (size_t i = 0; i < n; i++)
-        if (!isfinite(values[i]))
+        if (!isfinite((float)values[i]))
             return false;
     return true;
 }

@@ -216,7 +216,7 @@ double *ks_env_append_hinges(double *out, const mjModel *model, const int *addre
                              const double *values);
 /* R' v: transforms a vector from world coordinates to the frame R. */
 void ks_env_to_frame(const double R[9], const double v[3], double out[3]);
-/* Whether no value is NaN or infinite. */
+/* Whether no value is NaN or infinite, in float32, as training has it. */
 bool ks_env_all_finite(size_t n, const double *values);
 double ks_env_norm(size_t n, const double *v);
 /* out = b - a; returns its norm. */

@@ -256,7 +256,7 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
     *end = find_end(env);
     if (call.warned)
         *end = diverge(env, ks_physics_warning(), observation, reward);
-    else if (!ks_env_all_finite(env->task->observations, observation) || !isfinite(*reward))
+    else if (!ks_env_all_finite(env->task->observations, observation) || !isfinite((float)*reward))
         *end = diverge(env, "an observation or the reward is not finite", observation, reward);
     else
         memcpy(env->last_finite, observation, env->task->observations * sizeof *observation);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "core/process.h"
 #include "env/domain.h"
 #include "io/file.h"
 #include "kappascope_env.h"
@@ -40,6 +41,13 @@ static void refuse_exit(void)
     _exit(1);
 }
 
+/* path: of the task whose code runs from now on; NULL: none does. */
+static void run(const char *path)
+{
+    running = path;
+    ks_stop_foreign(path != NULL);
+}
+
 /* --- an episode --- */
 
 static ks_status open_shared(struct ks_env *env, const struct ks_env_options *options)
@@ -57,9 +65,9 @@ static void start(void *argument)
 
     memset(s->state, 0, s->about.state);
     s->end = KS_ENV_GOES_ON;
-    running = s->path;
+    run(s->path);
     s->reset(s->state, call->rng ? ks_rng_bits(call->rng) : 0);
-    running = NULL;
+    run(NULL);
 }
 
 static void step(void *argument)
@@ -68,9 +76,9 @@ static void step(void *argument)
     struct ks_env_shared *s = call->env->shared;
     int end;
 
-    running = s->path;
+    run(s->path);
     end = s->step(s->state, call->action, &s->reward);
-    running = NULL;
+    run(NULL);
     switch (end) {
     case KAPPASCOPE_ENV_GOES_ON:
         s->end = KS_ENV_GOES_ON;
@@ -90,9 +98,9 @@ static void step(void *argument)
 
 static double *observe(const struct ks_env *env, double *out)
 {
-    running = env->shared->path;
+    run(env->shared->path);
     env->shared->observe(env->shared->state, out);
-    running = NULL;
+    run(NULL);
     return out + env->task->observations;
 }
 

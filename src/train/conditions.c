@@ -26,6 +26,7 @@ json_t *ks_fingerprint(const struct ks_plan *p)
 {
     const struct ks_train_options *o = p->options;
     json_t *settings = json_object(), *all;
+    bool whole = true;
 
     for (const struct ks_key *key = ks_keys; key->name; key++)
         if (strcmp(key->name, "threads") != 0)
@@ -33,13 +34,14 @@ json_t *ks_fingerprint(const struct ks_plan *p)
     all = json_pack("{s:s, s:s, s:I, s:I, s:o}", "env", p->task, "architecture", p->name, "seed",
                     (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings", settings);
     for (size_t k = 0; k < KS_TEXTS; k++)
-        if (p->text[k])
-            json_object_set_new(all, ks_text_names[k], json_string(p->text[k]));
-    if (p->task_identity && json_object_set_new(all, "task", json_string(p->task_identity)) != 0) {
-        json_decref(all);
-        return NULL;
-    }
-    return all;
+        whole = whole && (!p->text[k] ||
+                          json_object_set_new(all, ks_text_names[k], json_string(p->text[k])) == 0);
+    whole = whole && (!p->task_identity ||
+                      json_object_set_new(all, "task", json_string(p->task_identity)) == 0);
+    if (whole)
+        return all;
+    json_decref(all);
+    return NULL;
 }
 
 /* Where to begin to print two texts that start alike: at the first line that differs.
@@ -135,7 +137,7 @@ ks_status ks_fingerprint_compare(const struct ks_plan *p, const char *path, cons
     json_t *settings = json_object_get(found, "settings");
 
     if (!want)
-        return ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", path);
+        return ks_fail(KS_USAGE, "%s: a name or a description of the run is not valid UTF-8", path);
     KS_TRY(refuse_unknown(path, what, settings));
     if (json_is_object(settings))
         fill_defaults(settings);

@@ -55,7 +55,8 @@ static ks_status describe(const struct ks_run *r, char **text)
         json_object_set(object, "changes", r->conditions.changes) == 0)
         dump = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     return dump ? ks_copy_string(dump, text)
-                : ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", r->plan.folder);
+                : ks_fail(KS_USAGE, "%s: a name or a description of the run is not valid UTF-8",
+                          r->plan.folder);
 }
 
 ks_status ks_resume_new(const struct ks_run *r, struct ks_resume_points **points)

@@ -56,11 +56,18 @@ TEST(test_bad_file)
     write_text("policy.arch", "dense 4\npolicy tanh-gaussian log-std=clip\n");
     write_text("broken.arch", "dense 4\nrelu slope=2\ndense 1\nloss mse\n");
     write_text("spectral.arch", "dense 4 norm=spectral\nrelu\ndense 1\nloss mse\n");
+    write_text("outputs.arch", "dense 4\noutputs\n");
+    write_text("latin.arch", "# gr\366\337er\ndense 4\nrelu\ndense 1\nloss mse\n");
     write_text("several.arch", "dense 4\nrelu\ndense 2\nloss huber\n");
     refused("policy.arch: expected 'loss ce'",
             "--env cartpole-balance --arch policy.arch --out bad");
     refused("spectral.arch: norm=spectral is for analysis",
             "--env cartpole-balance --arch spectral.arch --out bad");
+    refused("outputs.arch: expected 'loss ce', 'loss mse', 'loss huber' or 'loss quantile', found "
+            "outputs",
+            "--env cartpole-balance --arch outputs.arch --out bad");
+    refused("a name or a description of the run is not valid UTF-8",
+            "--env cartpole-balance --arch latin.arch --out bad");
     refused("several.arch: loss huber: for training expected a last dense of 1 column, found 2",
             "--env cartpole-balance --arch several.arch --out bad");
     refused("broken.arch:2: ", "--env cartpole-balance --arch broken.arch --out bad");
