@@ -101,12 +101,14 @@ enum kappascope_status kappascope_operator_analyze(struct kappascope_operator *a
                                                    struct kappascope_spectrum **spectrum)
 {
     struct ks_analyze_options o;
+    struct ks_spectrum_options before;
     ks_status status;
 
     KS_GIVEN(spectrum);
     *spectrum = NULL;
     KS_GIVEN(a);
     KS_GIVEN(request);
+    before = a->options;
     KS_PUBLIC(read_request(request, false, &o));
     if (o.spectrum.gradient_probe && !a->checkpoint)
         return (enum kappascope_status)ks_fail(
@@ -119,6 +121,6 @@ enum kappascope_status kappascope_operator_analyze(struct kappascope_operator *a
     a->p.watcher = request->watcher;
     status = ks_library_run(a, spectrum);
     a->p.watch = NULL;
-    a->options.tolerances.n = 0; /* kappascope_slq has none */
+    a->options = before; /* for kappascope_slq and kappascope_exact, which have fewer */
     return (enum kappascope_status)status;
 }

@@ -65,6 +65,7 @@ ks_status ks_library_run(struct kappascope_operator *a, struct kappascope_spectr
     if (status == KS_OK)
         status = check_memory(a);
     a->p.budget.basis_f32 = a->options.basis_f32;
+    a->p.spent = 0;
     if (status == KS_OK)
         status = ks_pipeline_analyze(&a->p);
     status = ks_library_spectrum(status, a->p.spectrum, spectrum);
@@ -107,6 +108,7 @@ enum kappascope_status kappascope_exact(struct kappascope_operator *a,
     KS_PUBLIC(ks_library_range("n", a->p.budget.dimension, 1, KS_EXACT_LIMIT));
     a->options.exact = true;
     a->options.seed = 0;
+    a->options.certificates = true;
     a->options.basis_f32 = a->options.gradient_probe = a->options.complement = false;
     return (enum kappascope_status)ks_library_run(a, spectrum);
 }

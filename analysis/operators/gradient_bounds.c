@@ -70,6 +70,7 @@ static void measure_pair(const struct ks_primal *primal, const struct ks_primal_
             double w_i = weight ? weight[i] : 1;
 
             output[i] = w_i > 0 ? cblas_dnrm2((int)outputs, f_bar, 1) / (row_weight * w_i) : 0;
+            output[i] *= b->squared ? (double)outputs : 1; /* L = |f - y|^2 / (2 K) */
             weights += w_i;
         }
     }

@@ -271,7 +271,7 @@ static ks_status add_sentence(const struct ks_pipeline *p, size_t spent)
                 probes == 1 ? "" : "s", p->spectrum->order, count_products(p));
     if (out && p->trace.rounds > 0)
         fprintf(out, "; for the trace %zu vectors for each minibatch", p->trace.rounds);
-    if (out)
+    if (out && p->problem.kind)
         fprintf(out, "; with single minibatches %zu products in all", spent);
     KS_TRY(ks_stream_close(out));
     ks_attribute_add_string(&p->spectrum->attributes, "tolerance", text);
@@ -289,7 +289,8 @@ ks_status ks_attributes_tolerances(struct ks_pipeline *p)
         ks_statistic_add(s, t->statistic, "_tolerance", t->most);
         ks_statistic_add(s, t->statistic, "_width", ks_tolerance_width(t, s));
     }
-    ks_attribute_add_integer(&s->attributes, "minibatch_products", (int64_t)spent);
+    if (p->problem.kind)
+        ks_attribute_add_integer(&s->attributes, "minibatch_products", (int64_t)spent);
     return add_sentence(p, spent);
 }
 

@@ -142,7 +142,7 @@ struct weights {
     double scale;     /* a factor for the weights of the others  */
 };
 
-static struct weights spectral_weights(const struct ks_probe *p)
+static struct weights spectral_weights(const struct ks_probe *p, bool single)
 {
     const struct ks_bounds *k = p->bounds;
     const struct weights plain = {.scale = 1};
@@ -150,8 +150,8 @@ static struct weights spectral_weights(const struct ks_probe *p)
     size_t outliers = k->low + k->high;
     double bulk = 0;
 
-    if (!k->outliers_isolated || outliers == k->n)
-        return k->outliers_isolated ? w : plain;
+    if (!single || outliers == k->n)
+        return single ? w : plain;
     for (size_t i = w.low; i + w.high < p->steps; i++)
         bulk += p->weight[i];
     w.scale = (1 - (double)outliers * w.one) / bulk;
@@ -195,14 +195,14 @@ double ks_probe_kurtosis_excess(const struct ks_probe *p)
 
 double ks_probe_kurtosis_spectral(const struct ks_probe *p)
 {
-    struct weights w = spectral_weights(p);
+    struct weights w = spectral_weights(p, p->bounds->outliers_isolated);
 
     return kurtosis(p, &w);
 }
 
 double ks_probe_trace(const struct ks_probe *p)
 {
-    struct weights w = spectral_weights(p);
+    struct weights w = spectral_weights(p, p->bounds->outliers_single);
     double sum = 0;
 
     for (size_t i = 0; i < p->steps; i++)
@@ -222,7 +222,7 @@ struct bulk {
 /* The moments about `centre` of one probe's bulk, divided by the number of probes, are added. */
 static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
 {
-    const struct weights w = spectral_weights(p);
+    const struct weights w = spectral_weights(p, p->bounds->outliers_single);
     double sum = 0, m1 = 0, m2 = 0, m4 = 0, probes = (double)p->bounds->probes;
 
     for (size_t i = w.low; i + w.high < p->steps; i++) {
@@ -248,15 +248,18 @@ static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
  * eigenvalue at the far end of the bulk is added, since the weight of a single one may be much too
  * small. If few eigenvalues dominate V, it is uncertain: the interval is Student's, and its degrees
  * of freedom are the number of those eigenvalues, P (sum d^2)^2 / sum d^4 with d the distances from
- * the mean. Measured coverage: tests/statistics/test_coverage.c. */
+ * the mean. Of an exact spectrum, rounding moves each eigenvalue by h at most. Measured coverage:
+ * tests/statistics/test_coverage.c. */
 double ks_trace_error(const struct ks_bounds *bounds, const struct ks_probe *probe)
 {
     const double probes = (double)(bounds->probes * bounds->pretend_probes);
     struct bulk first = {.unit = bounds->abs_max}, b = {.unit = bounds->abs_max};
     double freedom;
 
+    if (bounds->unresolved)
+        return NAN;
     if (bounds->exact || !(bounds->abs_max > 0))
-        return 0;
+        return (double)bounds->n * bounds->h;
     for (size_t i = 0; i < bounds->probes; i++)
         add_bulk(&probe[i], 0, &first);
     for (size_t i = 0; i < bounds->probes; i++)
@@ -273,7 +276,7 @@ double ks_trace_error(const struct ks_bounds *bounds, const struct ks_probe *pro
 /* n sum w (theta / unit)^2; theta^2 alone can overflow or underflow. */
 static double sum_of_squares(const struct ks_probe *p, double unit)
 {
-    struct weights w = spectral_weights(p);
+    struct weights w = spectral_weights(p, p->bounds->outliers_single);
     double sum = 0;
 
     for (size_t i = 0; i < p->steps; i++)

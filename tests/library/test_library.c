@@ -230,6 +230,50 @@ TEST(test_callback)
     kappascope_operator_free(a);
 }
 
+/* The eigenvalues 10, 7 and 5, each twice, and others below 0.5. */
+static double repeated(size_t i, size_t n)
+{
+    static const double largest[] = {10, 7, 5};
+
+    return i < 6 ? largest[i / 2] : (double)i / (2 * (double)n);
+}
+
+static int multiply_repeated(void *context, const double *x, double *y)
+{
+    struct counting *c = context;
+
+    for (size_t i = 0; i < c->n; i++)
+        y[i] = repeated(i, c->n) * x[i];
+    return 0;
+}
+
+/* A few steps do not tell an eigenvalue from two equal ones. */
+TEST(test_trace_with_repeated_eigenvalues)
+{
+    struct counting c = {.n = 300};
+    struct kappascope_operator *a;
+    struct kappascope_slq_options slq;
+    struct kappascope_spectrum *s;
+    double trace = 0;
+
+    for (size_t i = 0; i < c.n; i++)
+        trace += repeated(i, c.n);
+    assert_done(kappascope_operator_from_product(c.n, multiply_repeated, &c, &a));
+    kappascope_slq_defaults(&slq);
+    slq.order = 8;
+    for (slq.seed = 0; slq.seed < 5; slq.seed++) {
+        assert_done(kappascope_slq(a, &slq, &s));
+        assert_true(kappascope_spectrum_statistic(s, "trace_lower") <= trace);
+        assert_true(kappascope_spectrum_statistic(s, "trace_upper") >= trace);
+        kappascope_spectrum_free(s);
+    }
+    assert_done(kappascope_exact(a, &s));
+    assert_true(kappascope_spectrum_statistic(s, "trace_lower") <
+                kappascope_spectrum_statistic(s, "trace"));
+    kappascope_spectrum_free(s);
+    kappascope_operator_free(a);
+}
+
 /* diag(1 .. n) with a relative error of float32, which differs from entry to entry. */
 static int count_up_roughly(void *context, const double *x, double *y)
 {
@@ -343,6 +387,14 @@ TEST(test_request)
     one = (struct kappascope_option){"tolerance", "trace=0.05,directions_1e2=1"};
     assert_done(kappascope_operator_analyze(a, &request, &s));
     assert_close(kappascope_spectrum_statistic(s, "trace"), 1830, 100);
+    kappascope_spectrum_free(s);
+    /* the options of one analysis are not those of the next one */
+    one = (struct kappascope_option){"count-above", "3"};
+    assert_done(kappascope_operator_analyze(a, &request, &s));
+    assert_false(isnan(kappascope_spectrum_statistic(s, "directions_above_lower")));
+    kappascope_spectrum_free(s);
+    assert_done(kappascope_exact(a, &s));
+    assert_true(isnan(kappascope_spectrum_statistic(s, "directions_above_lower")));
     kappascope_spectrum_free(s);
     kappascope_operator_free(a);
 }

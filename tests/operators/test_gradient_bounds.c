@@ -326,12 +326,12 @@ TEST(test_statistics)
 }
 
 /* |f - y| of every row that has a weight, whatever the weights of the loss and of the row. */
-TEST(test_squared_error)
+static void check_squared_error(const char *arch, size_t outputs)
 {
-    struct ks_checkpoint *c = make("dense 6\nlayernorm\ntanh\ndense 1\nloss mse weight=12.5\n");
+    struct ks_checkpoint *c = make(arch);
     struct ks_problem q = full_problem(c);
     struct ks_attributes s = {0};
-    double largest = 0, f[ROWS];
+    double largest = 0, f[ROWS * 3];
 
     assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS, sizeof(double), &c->weight));
     for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS; i++)
@@ -340,9 +340,13 @@ TEST(test_squared_error)
         size_t first = pair % MINIBATCHES * LOSS_ROWS;
 
         find_logits(&q, pair / MINIBATCHES, pair % MINIBATCHES, f);
-        for (size_t i = 0; i < LOSS_ROWS; i++)
-            if (c->weight[first + i] > 0)
-                largest = fmax(largest, fabs(f[i] - c->target[first + i]));
+        for (size_t i = 0; i < LOSS_ROWS; i++) {
+            double square = 0;
+
+            for (size_t j = 0; j < outputs && c->weight[first + i] > 0; j++)
+                square += pow(f[i * outputs + j] - c->target[(first + i) * outputs + j], 2);
+            largest = fmax(largest, sqrt(square));
+        }
     }
     assert_true(ks_gradient_bounds_exist(&q));
     add(&q, &s);
@@ -351,6 +355,12 @@ TEST(test_squared_error)
     assert_false(has(&s, "logit_gradient_largest") || has(&s, "minibatch_gradient_largest") ||
                  has(&s, "logit_jacobian_rows") || has(&s, "hidden_norm"));
     ks_attributes_clear(&s);
+}
+
+TEST(test_squared_error)
+{
+    check_squared_error("dense 6\nlayernorm\ntanh\ndense 1\nloss mse weight=12.5\n", 1);
+    check_squared_error("dense 6\nlayernorm\ntanh\ndense 3\nloss mse weight=12.5\n", 3);
 }
 
 TEST(test_other_losses)
