@@ -218,14 +218,15 @@ const struct ks_key ks_analyze_keys[] = {
     KS_KEYS_END,
 };
 
-#define LANCZOS  "order", "probes", "tolerance", "seed", "start", "complement", "no-certificates"
-#define SPECTRUM "exact", "layers", "count-above", "out", "name", "json", "csv", LANCZOS
+#define LANCZOS "order", "probes", "tolerance", "seed", "start", "complement", "no-certificates"
+#define SPECTRUM                                                                                   \
+    "exact", "layers", "count-above", "learning-rate", "out", "name", "json", "csv", LANCZOS
 
 const struct ks_key_rule ks_analyze_rules[] = {
     {"tolerance", "--tolerance: expected no --%s", {"compat", "layers"}, .unless = "eigenvectors"},
     {"eigenvectors", "--eigenvectors: expected no --%s",
      .excluded = {"apply", "gradient", "layers", "exact", "compat", "probes", "start", "complement",
-                  "no-certificates", "count-above", "out", "name"}},
+                  "no-certificates", "count-above", "learning-rate", "out", "name"}},
     {"eigenvectors", "--eigenvectors: expected a file for them, --output OUT", .needs = "output"},
     {"which", "--which: expected with --eigenvectors K", .needs = "eigenvectors"},
     {"apply", "--apply IN and --output OUT: expected both or neither, found --apply",
@@ -239,7 +240,7 @@ const struct ks_key_rule ks_analyze_rules[] = {
     {"json", "--json and --csv: expected at most one of them", .excluded = {"csv"}},
     {"layers", "--layers: expected no --%s",
      .excluded = {"layer", "array", "exact", "compat", "start gradient", "complement",
-                  "count-above", "out", "name"}},
+                  "count-above", "learning-rate", "out", "name"}},
     {"compat", "--compat xqc: expected no --%s: the published code has no intervals",
      .excluded = {"count-above", "complement"}},
     {"array", "--array: expected no --%s", .excluded = {"layer"}},

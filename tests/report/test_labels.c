@@ -329,7 +329,7 @@ TEST_IN_FOLDER(test_twenty_architectures)
     check_named("returns", 8, variants);
 }
 
-/* Plots of further analyses; a group of spectra that are not comparable; many steps. */
+/* Plots of further analyses; a group of spectra that are not comparable; a family; many steps. */
 TEST_IN_FOLDER(test_other_plots)
 {
     static const char *const operators[] = {"hessian", "ggn", "residual", "preconditioned"};
@@ -344,15 +344,17 @@ TEST_IN_FOLDER(test_other_plots)
                            named[0], i == 0 ? "layer" : "operator", i == 0 ? "2" : operators[i]));
         write_operator(named[0], operators[i], operators[i], i == 0 ? 2 : -1);
     }
-    assert_int_equal(check_study("steps = 2400000; group_count = 2; groups = '1 1 2 1'; "
-                                 "group_names = '\\\"\\\" \\\"number of minibatches 12345 against "
-                                 "16 and 17 and 18 in [analyze all] and rows 6 against 8\\\"'"),
-                     16);
+    assert_int_equal(
+        check_study("steps = 2400000; families = '0 0 1 1'; group_count = 2; groups = '1 1 2 1'; "
+                    "group_names = '\\\"\\\" \\\"number of minibatches 12345 against "
+                    "16 and 17 and 18 in [analyze all] and rows 6 against 8\\\"'"),
+        16);
     check_words("sound_return", 2, "-5000");
     check_words("sound_return", 1, "comparable");
     check_words("kappa_return", 1, "comparable");
     check_words("returns", 2, "environment steps (thousands)");
     check_words("returns", 2, "2000");
+    check_named("returns", 2, variants);
     check_words("preconditioned_return", 1, "κ, of the preconditioned Hessian");
     check_words("layers", 2, "layer");
     check_words("operators", 2, "GGN");
