@@ -142,6 +142,8 @@ static void lay_out(struct ks_arena *arena, void *object)
     p->tall = KS_TAKE(arena, size * m, double);
     p->product = KS_TAKE(arena, size * m, double);
     p->right = KS_TAKE(arena, size * size, double);
+    if (ks_counting()) /* LAPACKE_dgesdd allocates about so many numbers of its own */
+        ks_arena_take(arena, 5 * size * size, sizeof(double));
 }
 
 /* Sets G and G_m. */
