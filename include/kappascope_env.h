@@ -45,9 +45,9 @@ const struct kappascope_env_description *kappascope_env_describe(void);
 void kappascope_env_reset(void *state, uint64_t seed);
 
 /* Makes one environment step with `action` [actions] and sets *reward. Returns an enum
- * kappascope_env_end; another number stops the training with an error. After a step, a reward or an
- * observation that is not finite in float32 truncates the episode and counts as a divergence; after a reset,
- * another start is drawn, at most 100 in all. */
+ * kappascope_env_end; another number stops the training with an error. After a step, a reward or
+ * an observation that is not finite in float32 truncates the episode and counts as a divergence;
+ * after a reset, another start is drawn, at most 100 in all. */
 int kappascope_env_step(void *state, const double *action, double *reward);
 
 /* Writes all of `observation` [observations] of the state. */

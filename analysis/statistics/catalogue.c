@@ -127,7 +127,7 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "n sum w theta. The interval is from the scatter that the weights predict for random "
         "start vectors, with a [tolerance](#tolerances) for the trace from vectors of each "
         "minibatch. If all converged outliers may be single eigenvalues, each weighs 1/n and "
-        "the others share the rest; not of a matrix of a caller, which may have some twice"},
+        "the others share the rest; the interval then holds if they are single"},
     [KS_STAT_TRACE_SQUARE] = {
      .name = "trace_square", .kind = KS_IS_ESTIMATE, .value = ks_probe_trace_square,
      .over = KS_OVER_MEAN, .not_published = true,

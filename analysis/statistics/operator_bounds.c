@@ -154,7 +154,6 @@ struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *t, bool exact
     }
     k.outer = fmax(k.outer, k.abs_max);
     find_outliers(&k, probe);
-    k.outliers_single = k.outliers_isolated && (t->minibatches > 0 || exact);
     return k;
 }
 

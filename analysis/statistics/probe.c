@@ -142,7 +142,7 @@ struct weights {
     double scale;     /* a factor for the weights of the others  */
 };
 
-static struct weights spectral_weights(const struct ks_probe *p, bool single)
+static struct weights spectral_weights(const struct ks_probe *p)
 {
     const struct ks_bounds *k = p->bounds;
     const struct weights plain = {.scale = 1};
@@ -150,8 +150,8 @@ static struct weights spectral_weights(const struct ks_probe *p, bool single)
     size_t outliers = k->low + k->high;
     double bulk = 0;
 
-    if (!single || outliers == k->n)
-        return single ? w : plain;
+    if (!k->outliers_isolated || outliers == k->n)
+        return k->outliers_isolated ? w : plain;
     for (size_t i = w.low; i + w.high < p->steps; i++)
         bulk += p->weight[i];
     w.scale = (1 - (double)outliers * w.one) / bulk;
@@ -195,14 +195,14 @@ double ks_probe_kurtosis_excess(const struct ks_probe *p)
 
 double ks_probe_kurtosis_spectral(const struct ks_probe *p)
 {
-    struct weights w = spectral_weights(p, p->bounds->outliers_isolated);
+    struct weights w = spectral_weights(p);
 
     return kurtosis(p, &w);
 }
 
 double ks_probe_trace(const struct ks_probe *p)
 {
-    struct weights w = spectral_weights(p, p->bounds->outliers_single);
+    struct weights w = spectral_weights(p);
     double sum = 0;
 
     for (size_t i = 0; i < p->steps; i++)
@@ -222,7 +222,7 @@ struct bulk {
 /* The moments about `centre` of one probe's bulk, divided by the number of probes, are added. */
 static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
 {
-    const struct weights w = spectral_weights(p, p->bounds->outliers_single);
+    const struct weights w = spectral_weights(p);
     double sum = 0, m1 = 0, m2 = 0, m4 = 0, probes = (double)p->bounds->probes;
 
     for (size_t i = w.low; i + w.high < p->steps; i++) {
@@ -276,7 +276,7 @@ double ks_trace_error(const struct ks_bounds *bounds, const struct ks_probe *pro
 /* n sum w (theta / unit)^2; theta^2 alone can overflow or underflow. */
 static double sum_of_squares(const struct ks_probe *p, double unit)
 {
-    struct weights w = spectral_weights(p, p->bounds->outliers_single);
+    struct weights w = spectral_weights(p);
     double sum = 0;
 
     for (size_t i = 0; i < p->steps; i++)

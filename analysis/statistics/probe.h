@@ -36,8 +36,6 @@ struct ks_bounds {
     size_t prefix;    /* column of the prefix in certificates->sigma                     */
     size_t low, high; /* outliers at the lower and the upper end: the minimum over the probes */
     bool outliers_isolated; /* every outlier is consistent with a single eigenvalue            */
-    bool outliers_single;   /* and a loss is why no eigenvalue other than 0 is expected twice: a
-                             * matrix of anybody's may well have one twice                       */
 };
 
 /* theta_i, w_i, r_i: Ritz values (ascending), weights (sum 1), residual bounds. For an

@@ -311,8 +311,6 @@ static const char *word_of(const struct ks_claims *claims, const struct ks_paper
     return row ? ks_verdict_names[row->verdict] : "-";
 }
 
-/* Prints the names of the claims that cannot be judged, and of the architectures that are missing.
- */
 /* "bn+ce, ln+ce": the architectures that are set, after some words. */
 static void print_names(const bool *set, const char *words, FILE *out)
 {
@@ -327,6 +325,7 @@ static void print_names(const bool *set, const char *words, FILE *out)
     }
 }
 
+/* Names the claims that cannot be judged, and the architectures that are the reason. */
 static void print_skipped(const struct ks_claims *claims, size_t skipped, FILE *out)
 {
     const char *between = ": ";

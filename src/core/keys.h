@@ -100,7 +100,7 @@ bool ks_keys_is_given(const struct ks_key *keys, uint64_t given, const char *nam
 /* If `option` is given, and not `unless`: none of `excluded` may be, and `needs` has to be. */
 struct ks_key_rule {
     const char *option, *message; /* %s: the excluded option that is found              */
-    const char *excluded[16];     /* "start gradient": only with this value             */
+    const char *excluded[24];     /* "start gradient": only with this value             */
     const char *needs, *unless;   /* NULL: none                                         */
 };
 /* Fails with KS_USAGE and the message of the first rule that does not hold; a rule without `option`

@@ -315,8 +315,9 @@ static bool is_comparable(const struct ks_comparison *c)
     bool all = true;
 
     for (size_t i = 0, k = 0; i < c->n; k += c->runs[i++])
-        all = all &&
-              ks_results_comparable(c->results, c->run[0]->architecture, c->run[k]->architecture);
+        for (size_t j = 0, other = 0; j < i; other += c->runs[j++])
+            all = all && ks_results_comparable(c->results, c->run[other]->architecture,
+                                               c->run[k]->architecture);
     return all;
 }
 

@@ -150,8 +150,7 @@ TEST_IN_FOLDER(test_zeros)
 /* A reward that is infinite in float32 truncates the episode and counts. */
 TEST_IN_FOLDER(test_divergence)
 {
-    struct ks_env *env = open_text(
-        ONE STEP("if (*x > 1.2)\n*reward = 1e39;\nreturn 0;\n") OBSERVE);
+    struct ks_env *env = open_text(ONE STEP("if (*x > 1.2)\n*reward = 1e39;\nreturn 0;\n") OBSERVE);
     double seen, reward, action = 0.5;
     enum ks_env_end end;
 

@@ -226,50 +226,8 @@ TEST(test_callback)
     for (size_t i = 0; i < c.n; i++)
         assert_close(kappascope_spectrum_ritz(s, 0)[i], (double)(i + 1), 1e-12);
     assert_null(kappascope_spectrum_alpha(s, 0));
-    kappascope_spectrum_free(s);
-    kappascope_operator_free(a);
-}
-
-/* The eigenvalues 10, 7 and 5, each twice, and others below 0.5. */
-static double repeated(size_t i, size_t n)
-{
-    static const double largest[] = {10, 7, 5};
-
-    return i < 6 ? largest[i / 2] : (double)i / (2 * (double)n);
-}
-
-static int multiply_repeated(void *context, const double *x, double *y)
-{
-    struct counting *c = context;
-
-    for (size_t i = 0; i < c->n; i++)
-        y[i] = repeated(i, c->n) * x[i];
-    return 0;
-}
-
-/* A few steps do not tell an eigenvalue from two equal ones. */
-TEST(test_trace_with_repeated_eigenvalues)
-{
-    struct counting c = {.n = 300};
-    struct kappascope_operator *a;
-    struct kappascope_slq_options slq;
-    struct kappascope_spectrum *s;
-    double trace = 0;
-
-    for (size_t i = 0; i < c.n; i++)
-        trace += repeated(i, c.n);
-    assert_done(kappascope_operator_from_product(c.n, multiply_repeated, &c, &a));
-    kappascope_slq_defaults(&slq);
-    slq.order = 8;
-    for (slq.seed = 0; slq.seed < 5; slq.seed++) {
-        assert_done(kappascope_slq(a, &slq, &s));
-        assert_true(kappascope_spectrum_statistic(s, "trace_lower") <= trace);
-        assert_true(kappascope_spectrum_statistic(s, "trace_upper") >= trace);
-        kappascope_spectrum_free(s);
-    }
-    assert_done(kappascope_exact(a, &s));
-    assert_true(kappascope_spectrum_statistic(s, "trace_lower") <
-                kappascope_spectrum_statistic(s, "trace"));
+    assert_true(kappascope_spectrum_statistic(s, "trace_lower") < 1830);
+    assert_close(kappascope_spectrum_statistic(s, "trace_upper"), 1830, 1e-9);
     kappascope_spectrum_free(s);
     kappascope_operator_free(a);
 }

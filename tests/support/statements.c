@@ -360,7 +360,6 @@ ks_status analysis_run(struct analysis *o)
     KS_GO(analysis_spectrum(o, a));
     inputs = (struct ks_statistics_inputs){
         .n = o->selection->n,
-        .minibatches = (double)o->problem.minibatches,
         .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
         .basis_epsilon = o->single_basis ? FLT_EPSILON : DBL_EPSILON,
         .shift = o->space->shift,

@@ -156,7 +156,7 @@ def torch_hessian(loss: Callable[[], Tensor], parameters: Any) -> Operator:
             return list(torch.autograd.grad(value.sum(), of, create_graph=True, allow_unused=True))
 
     def multiply(of: list[Tensor], gradients: list[Tensor | None], x: Array) -> Array:
-        if not all(map(torch.equal, before, tensors)):
+        if not all(torch.allclose(p, q, 0, 0, equal_nan=True) for p, q in zip(before, tensors)):
             raise RuntimeError(
                 "parameters: expected them as they were, found them changed: make a new operator"
             )
