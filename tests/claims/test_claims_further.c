@@ -121,6 +121,8 @@ TEST_WITH(test_simba_v2_apart, make_with_simba_v2, claimed_end)
     FOR_RUNS(k, i)
         put_return(k, i, 100 - (double)k);
     ks_twelve_find(r->study, architecture);
+    assert_ok(ks_pool_alloc(&r->pool, r->study->n_analyses * r->study->n_architectures,
+                            sizeof *r->conditions, &r->conditions));
     for (size_t a = 0; a < r->study->n_architectures; a++)
         r->conditions[a].group = a == architecture[KS_SIMBA_V2] ? 2 : 1;
     r->n_groups = 2;
