@@ -131,7 +131,8 @@ $(BUILD)/bin/kappascope-%: $(BUILD)/src/programs/%.o $(library)
 	$(link)
 # Only the functions of include/kappascope.h are exported: everything else has hidden visibility.
 $(shared): $(public) $(library)
-	$(link) -shared -Wl,-soname,$(soname) -Wl,-z,defs
+	$(link) -shared -Wl,-soname,$(soname) $(defs)
+defs = -Wl,-z,defs
 $(static): $(public) $(library)
 	@mkdir -p $(@D) && rm -f $@ && $(LD) -r $^ -o $(@D)/kappascope.o
 	@objcopy --localize-hidden $(@D)/kappascope.o && $(AR) rcs $@ $(@D)/kappascope.o
@@ -273,7 +274,7 @@ threaded := operators/test_hessian lanczos/test_lanczos agent/test_agent train/t
 threads: deps ## run tests of products, Lanczos and training under ThreadSanitizer
 	+@OMP_NUM_THREADS=3 OMP_TOOL_LIBRARIES=$$(dirname $$(realpath $$(command -v clang)))/../lib/libarcher.so \
 	    TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
-	    $(build) run-tests BUILD=build/threads CC=clang CFLAGS="-O1 -g -fsanitize=thread" \
+	    $(build) run-tests BUILD=build/threads CC=clang CFLAGS="-O1 -g -fsanitize=thread" defs= \
 	    tests="$(threaded:%=build/threads/tests/%)"
 nightly: ## run the checks that take long and rarely fail
 	@.ci/nightly

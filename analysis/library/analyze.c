@@ -57,6 +57,7 @@ enum kappascope_status kappascope_analyze(const char *path,
                                           const struct kappascope_request *request,
                                           struct kappascope_spectrum **spectrum)
 {
+    KS_POINTS;
     struct ks_analyze_options o;
     struct ks_pipeline p = {.options = &o.spectrum, .path = path, .quiet = true};
     ks_status status;
@@ -100,6 +101,7 @@ enum kappascope_status kappascope_operator_analyze(struct kappascope_operator *a
                                                    const struct kappascope_request *request,
                                                    struct kappascope_spectrum **spectrum)
 {
+    KS_POINTS;
     struct ks_analyze_options o;
     struct ks_spectrum_options before;
     ks_status status;

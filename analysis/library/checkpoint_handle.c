@@ -51,6 +51,7 @@ static ks_status parse(const char *arch, size_t inputs, struct KS(arch) **parsed
 enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,
                                              struct kappascope_sizes *sizes)
 {
+    KS_POINTS;
     struct KS(arch) *parsed = NULL;
 
     KS_GIVEN(arch);
@@ -86,6 +87,7 @@ enum kappascope_status kappascope_arch_parts(const char *arch, size_t inputs,
                                              struct kappascope_layer *layer,
                                              struct kappascope_head *head)
 {
+    KS_POINTS;
     struct KS(arch) *parsed = NULL;
 
     KS_GIVEN(arch);
@@ -150,6 +152,7 @@ static ks_status check_references(struct kappascope_checkpoint *k)
 enum kappascope_status kappascope_checkpoint_read(const char *path,
                                                   struct kappascope_checkpoint **checkpoint)
 {
+    KS_POINTS;
     struct kappascope_checkpoint *k = NULL;
     ks_status status = KS_OK;
 
@@ -170,6 +173,7 @@ done:
 
 enum kappascope_status kappascope_scout(const char *path)
 {
+    KS_POINTS;
     ks_status status;
 
     KS_GIVEN(path);
@@ -256,6 +260,7 @@ static ks_status copy_all(const struct kappascope_critic *from, struct ks_checkp
 enum kappascope_status kappascope_checkpoint_new(const struct kappascope_critic *critic,
                                                  struct kappascope_checkpoint **checkpoint)
 {
+    KS_POINTS;
     KS_OWNED_BY(kappascope_checkpoint_free) struct kappascope_checkpoint *k = NULL;
 
     KS_GIVEN(checkpoint);

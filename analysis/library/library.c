@@ -38,6 +38,17 @@ const char *kappascope_blas_warning(void)
     return ks_blas_warning();
 }
 
+/* The locale "C" is a constant of the C library: nothing has to be freed. */
+locale_t ks_library_points(void)
+{
+    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+}
+
+void ks_library_restore(locale_t before)
+{
+    uselocale(before);
+}
+
 void ks_library_lock(void)
 {
     pthread_mutex_lock(&files);

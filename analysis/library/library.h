@@ -5,6 +5,7 @@
 #ifndef KS_LIBRARY_LIBRARY_H
 #define KS_LIBRARY_LIBRARY_H
 
+#include <locale.h>
 #include <stddef.h>
 
 #include "core/error.h"
@@ -42,6 +43,9 @@ KS_OWNER(kappascope_operator_free, struct kappascope_operator *)
         if (ks_public_status != KS_OK)                                                             \
             return (enum kappascope_status)ks_public_status;                                       \
     } while (0)
+/* First in a function that reads or prints numbers: they have a decimal point, whatever the program
+ * has set by setlocale. It lasts until the function returns, in this thread alone. */
+#define KS_POINTS KS_OWNED_BY(ks_library_restore) locale_t ks_public_locale = ks_library_points()
 /* A pointer argument must not be NULL. */
 #define KS_GIVEN(pointer)                                                                          \
     do {                                                                                           \
@@ -49,6 +53,12 @@ KS_OWNER(kappascope_operator_free, struct kappascope_operator *)
             return (enum kappascope_status)ks_fail(KS_USAGE, "%s: %s is NULL", __func__,           \
                                                    #pointer);                                      \
     } while (0)
+
+/* The two halves of KS_POINTS: switches to the locale "C" and returns the one before; switches
+ * back. */
+locale_t ks_library_points(void);
+void ks_library_restore(locale_t before);
+KS_OWNER(ks_library_restore, locale_t)
 
 /* HDF5 is not reentrant: all reading and writing of files is between these two. */
 void ks_library_lock(void);

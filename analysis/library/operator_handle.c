@@ -117,6 +117,7 @@ enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoin
                                                const struct kappascope_problem *problem,
                                                struct kappascope_operator **a)
 {
+    KS_POINTS;
     KS_OWNED_BY(kappascope_operator_free) struct kappascope_operator *made = NULL;
 
     KS_GIVEN(a);
@@ -230,6 +231,7 @@ enum kappascope_status kappascope_operator_coordinates(const struct kappascope_o
 enum kappascope_status kappascope_operator_apply(struct kappascope_operator *a, const double *x,
                                                  double *y)
 {
+    KS_POINTS;
     KS_GIVEN(a);
     KS_GIVEN(x);
     KS_GIVEN(y);

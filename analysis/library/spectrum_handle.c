@@ -78,6 +78,7 @@ enum kappascope_status kappascope_slq(struct kappascope_operator *a,
                                       const struct kappascope_slq_options *options,
                                       struct kappascope_spectrum **spectrum)
 {
+    KS_POINTS;
     KS_GIVEN(spectrum);
     *spectrum = NULL;
     KS_GIVEN(a);
@@ -102,6 +103,7 @@ enum kappascope_status kappascope_slq(struct kappascope_operator *a,
 enum kappascope_status kappascope_exact(struct kappascope_operator *a,
                                         struct kappascope_spectrum **spectrum)
 {
+    KS_POINTS;
     KS_GIVEN(spectrum);
     *spectrum = NULL;
     KS_GIVEN(a);
@@ -134,6 +136,7 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
                                           const struct kappascope_lanczos_options *options,
                                           struct kappascope_recurrence *result)
 {
+    KS_POINTS;
     KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
     size_t rows;
 
@@ -181,6 +184,7 @@ enum kappascope_status kappascope_ritz(size_t m, const double *alpha, const doub
 enum kappascope_status kappascope_spectrum_read(const char *path,
                                                 struct kappascope_spectrum **spectrum)
 {
+    KS_POINTS;
     struct ks_spectrum *s = NULL;
     ks_status status;
 
@@ -196,6 +200,7 @@ enum kappascope_status kappascope_spectrum_read(const char *path,
 enum kappascope_status kappascope_spectrum_write(const struct kappascope_spectrum *spectrum,
                                                  const char *path)
 {
+    KS_POINTS;
     ks_status status;
 
     KS_GIVEN(spectrum);
@@ -331,6 +336,7 @@ static enum kappascope_status no_more(const char *what, size_t i)
 enum kappascope_status kappascope_spectrum_reading(const struct kappascope_spectrum *spectrum,
                                                    size_t i, struct kappascope_statistic *statistic)
 {
+    KS_POINTS;
     const enum ks_statistic_id *id = ks_catalogue_for_readers;
     struct ks_interval interval;
 

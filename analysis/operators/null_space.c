@@ -259,7 +259,7 @@ static void find_in_layer(struct finder *f, const struct KS(layer) *l, bool cent
          * what a norm makes the kernel of: there the directions depend on theta. */
         if (!on_sphere && !f->lifted && !l->normed && strcmp(a->name, "kernel") == 0 &&
             a->rows == l->in && a->columns == l->out)
-            find_in_kernel(f, offset, a, centred, y_bar);
+            find_in_kernel(f, offset, a, centred && l->kind == &KS(dense), y_bar);
         if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0 && a->columns == l->out)
             find_in_bias(f, offset, a->columns, y_bar);
         else if (!on_sphere && !f->lifted && strcmp(a->name, "bias") == 0)

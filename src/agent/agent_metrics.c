@@ -348,9 +348,9 @@ static void forward(struct KS(agent) *a, const struct measured *s, struct KS(tra
     if (!s->published)
         KS(net_forward)(s->net, t->w, t->state, critic ? a->input : a->s, t->primal);
     else if (critic)
-        KS(net_forward)(s->net, t->w, NULL, a->input, t->primal);
-    else
-        bound_log_stds(a);
+        KS(net_forward)
+    (s->net, t->w, KS(trained_state)(a->critic_arch, t), a->input, t->primal);
+    else bound_log_stds(a);
 }
 
 /* The critics and then the actor, whose gradient is actor_g. */

@@ -101,9 +101,11 @@ static bool in_residual(const struct KS(arch) *arch, size_t i)
 }
 
 /* The layers side by side that layer i stands for: one for each group of the dense that reads its
- * features. */
+ * features. A conv2d is one layer. */
 static size_t layers_side_by_side(const struct KS(arch) *arch, size_t i)
 {
+    if (arch->layer[i].kind != &KS(dense))
+        return 1;
     for (size_t k = i + 1; k < arch->n_layers; k++) {
         const struct KS(layer) *reader = &arch->layer[k];
 

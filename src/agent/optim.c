@@ -204,12 +204,19 @@ void KS(trained_lay_out)(struct ks_arena *arena, const struct KS(net) *train,
 
     t->w = KS_TAKE(arena, n, real);
     t->state = KS_TAKE(arena, train->arch->states, real);
+    t->state_copy = KS_TAKE(arena, train->arch->reads_state ? train->arch->states : 0, real);
     t->m = KS_TAKE(arena, n, real);
     t->v = KS_TAKE(arena, n, real);
     t->g = KS_TAKE(arena, n, real);
     t->primal = KS_TAKE(arena, larger(primal, forward->primal), real);
     t->adjoint = KS_TAKE(arena, larger(train->adjoint, eval->adjoint), real);
     t->columns = KS_TAKE(arena, KS(widest)(train->arch), real);
+}
+
+real *KS(trained_state)(const struct KS(arch) *arch, const struct KS(trained) *t)
+{
+    return arch->reads_state ? memcpy(t->state_copy, t->state, arch->states * sizeof *t->state)
+                             : NULL;
 }
 
 void KS(trained_backward)(const struct KS(net) *net, const struct KS(trained) *t, const real *x,

@@ -78,6 +78,7 @@ struct ks_adam {
 /* A network in training. P, S: arch->parameters, arch->states. */
 struct KS(trained) {
     real *w, *state;        /* [P], [S]: parameters, running statistics                 */
+    real *state_copy;       /* [S], if a layer reads its statistics in training mode; else [0] */
     real *m, *v, *g;        /* [P]: Adam's moments, gradient                            */
     real *target;           /* [P]: Polyak average or older copy of w; NULL: no target  */
     real *primal, *adjoint; /* blocks for its passes (net.h); not used by the optimizer */
@@ -105,6 +106,9 @@ size_t KS(widest)(const struct KS(arch) *arch);
 void KS(trained_lay_out)(struct ks_arena *arena, const struct KS(net) *train,
                          const struct KS(net) *eval, const struct KS(net) *forward,
                          struct KS(trained) *t);
+/* The state argument of a forward pass in training mode that leaves the running statistics as they
+ * are: a copy of them if a layer reads them, else NULL. Each call makes the copy anew. */
+real *KS(trained_state)(const struct KS(arch) *arch, const struct KS(trained) *t);
 /* The backward pass of `net` after a forward pass of *t on x, from the output's adjoint in its
  * block: to x_bar unless it is NULL, and with `gradient` to t->g, which is overwritten. */
 void KS(trained_backward)(const struct KS(net) *net, const struct KS(trained) *t, const real *x,

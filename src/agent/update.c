@@ -79,7 +79,8 @@ void KS(next_values)(struct KS(agent) *a) /* step 2 */
         struct KS(trained) *c = &a->critic[e];
 
         KS(net_forward)
-        (a->critic_train, c->target, NULL, a->target_input, c->primal);
+        (a->critic_train, c->target, KS(trained_state)(a->critic_arch, c), a->target_input,
+         c->primal);
         a->outputs[e] = KS(net_output)(a->critic_train, c->primal);
     }
 }
@@ -361,7 +362,7 @@ void KS(agent_recompute_last)(struct KS(agent) *a, const struct ks_batch *b, rea
     a->kind->gather(a, b);
     KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
     a->kind->look_ahead(a);
-    KS(actor_forward)(a, NULL);
+    KS(actor_forward)(a, KS(trained_state)(a->actor_arch, &a->actor));
     if (KS(actor_steps)(a, last)) {
         memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
         return;

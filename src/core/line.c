@@ -70,12 +70,16 @@ void ks_words_print(const char *const *words, const char *comma, const char *las
 
 ks_status ks_line_split(struct ks_line *line, const char *source, size_t number, const char *text)
 {
-    size_t length = strcspn(text, "#\r\n");
+    const size_t length = strcspn(text, "#\r\n");
+    const char *end = text + strcspn(text, "\r\n");
     char *c;
 
     memset(line, 0, sizeof *line);
     line->source = source;
     line->number = number;
+    end += strspn(end, "\r");
+    if (*end != '\0' && *end != '\n')
+        return ks_line_fail(line, "a carriage return within the line");
     if (length >= sizeof line->text)
         return ks_line_fail(line, "the line has %zu characters, expected at most %zu", length,
                             sizeof line->text - 1);

@@ -26,18 +26,6 @@ static void clear(struct vectors *v)
     ks_attributes_clear(&v->attributes);
 }
 
-static ks_status read_eigenvalues(const struct ks_h5 *h5, struct vectors *v)
-{
-    const struct ks_h5_shape shape = {.n_dims = 1, .dims = {v->k}};
-    bool found;
-
-    KS_TRY(ks_h5_has(h5, "/eigenvalue", &found));
-    if (!found)
-        return KS_OK;
-    KS_TRY(ks_h5_expect_reals(h5, "/eigenvalue", &shape));
-    return ks_h5_read_new(h5, "/eigenvalue", &shape, &v->eigenvalue);
-}
-
 /* The caller clears, also after a failure. */
 static ks_status read(const struct ks_h5 *h5, struct vectors *v)
 {
@@ -51,7 +39,7 @@ static ks_status read(const struct ks_h5 *h5, struct vectors *v)
     KS_TRY(ks_inspect_expect_memory(h5->path, "its vectors",
                                     sizeof(double) * (double)shape.dims[0] * (double)v->n));
     KS_TRY(ks_vectors_read_open(h5, v->n, &v->k, &v->values));
-    KS_TRY(read_eigenvalues(h5, v));
+    KS_TRY(ks_vectors_read_eigenvalues(h5, v->k, &v->eigenvalue));
     return ks_h5_read_attributes(h5, "/", &v->attributes);
 }
 

@@ -61,8 +61,9 @@ ks_status ks_file_status(int error);
 ks_status ks_file_fail(int error, const char *path, const char *what);
 
 /* Locks the folder against other processes of this program while *descriptor, which the caller
- * closes, is open. On a file system without locks it succeeds without locking. Fails with KS_IO if
- * another process holds the lock; *descriptor is -1 if the folder could not be opened. */
+ * closes, is open; on a network file system, those of this machine. On a file system without locks
+ * it succeeds without locking. Fails with KS_IO if another process holds the lock; *descriptor is
+ * -1 if the folder could not be opened. */
 ks_status ks_folder_lock(const char *folder, const char *program, int *descriptor);
 
 /* Removes temporary files left in the folder by dead processes on this host, and those with this

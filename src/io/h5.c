@@ -177,22 +177,34 @@ static ks_status name_image(const struct ks_h5 *h5, char name[KS_PATH])
 ks_status ks_h5_load(const char *path, struct ks_h5 **out)
 {
     KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
-    struct stat found;
 
     *out = NULL;
     KS_TRY(new_handle(path, false, &h5));
-    if (stat(path, &found) != 0 || found.st_size <= MOST_IMAGE)
+    if (stat(path, &h5->found) != 0 || h5->found.st_size <= MOST_IMAGE)
         KS_TRY(ks_text_read(path, (char **)&h5->image, &h5->image_size));
     *out = h5, h5 = NULL;
     return KS_OK;
+}
+
+/* Whether the path still names the file that was opened, with the same bytes. */
+static bool is_unchanged(const struct ks_h5 *h5)
+{
+    const struct stat *then = &h5->found;
+    struct stat now;
+
+    return stat(h5->path, &now) == 0 && now.st_dev == then->st_dev && now.st_ino == then->st_ino &&
+           now.st_size == then->st_size && now.st_mtim.tv_sec == then->st_mtim.tv_sec &&
+           now.st_mtim.tv_nsec == then->st_mtim.tv_nsec;
 }
 
 ks_status ks_h5_sha256(const struct ks_h5 *h5, char text[KS_SHA256_TEXT])
 {
     unsigned char digest[KS_SHA256_BYTES];
 
-    if (!h5->image)
-        return ks_sha256_file(h5->path, text);
+    if (!h5->image) {
+        KS_TRY(ks_sha256_file(h5->path, text));
+        return is_unchanged(h5) ? KS_OK : ks_fail(KS_IO, "%s: changed while it was read", h5->path);
+    }
     KS_TRY(ks_sha256(1, &(struct ks_piece){h5->image, h5->image_size}, digest));
     ks_sha256_print(digest, text);
     return KS_OK;

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <hdf5.h>
 
@@ -49,6 +50,7 @@ struct ks_h5 {
     struct ks_file file;  /* writing: the temporary file that is renamed at the end             */
     void *image;          /* the file's bytes; NULL: it is read by its path. Owned              */
     size_t image_size;    /* of the file; writing: allocated                                    */
+    struct stat found;    /* reading without an image: the file before it was opened            */
     bool image_failed;    /* writing: the image could not grow for lack of memory               */
     ks_status status;     /* writing: the first failure; nothing is written after it            */
     double *declared;     /* reading: if not NULL, arrays are not read, only the bytes that they

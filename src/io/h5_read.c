@@ -14,19 +14,20 @@ enum {
     MOST_CHUNKS = 1000 /* that one call of libhdf5 reads */
 };
 
-/* Replaces the soft link that the first `end` bytes of the path name by what it leads to. */
-static ks_status follow(const struct ks_h5 *h5, const char *link, size_t end,
+/* Replaces the soft link of the first `end` bytes of the path by what it leads to: `size` bytes
+ * with the zero, of which H5Lget_val would give the first ones. */
+static ks_status follow(const struct ks_h5 *h5, const char *link, size_t size, size_t end,
                         char path[KS_H5_OBJECT])
 {
     char target[KS_H5_OBJECT] = "", whole[2 * KS_H5_OBJECT];
     size_t before, length;
 
-    if (H5Lget_val(h5->id, link, target, sizeof target - 1, H5P_DEFAULT) < 0)
+    if (size <= sizeof target && H5Lget_val(h5->id, link, target, size, H5P_DEFAULT) < 0)
         return ks_h5_fail(h5, KS_IO, link, "cannot be looked up");
     before = target[0] == '/' ? 0 : (size_t)(strrchr(link, '/') - link) + 1;
     length = (size_t)snprintf(whole, sizeof whole, "%.*s%s%s", (int)before, path, target,
                               path + end);
-    if (length >= KS_H5_OBJECT)
+    if (size > sizeof target || length >= KS_H5_OBJECT)
         return ks_fail(KS_FORMAT, "%s: %s: expected a link to a path of at most %d bytes", h5->path,
                        link, KS_H5_OBJECT - 1);
     memcpy(path, whole, length + 1);
@@ -57,7 +58,7 @@ ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
         if (exists < 0 || H5Lget_info(h5->id, prefix, &info, H5P_DEFAULT) < 0)
             return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
         if (info.type == H5L_TYPE_SOFT && soft++ < SOFT_LINKS) {
-            KS_TRY(follow(h5, prefix, end, path));
+            KS_TRY(follow(h5, prefix, info.u.val_size, end, path));
             end = 0;
         } else if (info.type != H5L_TYPE_HARD) {
             return ks_fail(KS_FORMAT,
@@ -286,6 +287,8 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
 
     KS_TRY(open_set(h5, object, &set, &found));
     KS_TRY(compare_shape(h5, object, shape, &found));
+    /* HDF5 does not write the numbers that a file with H5D_FILL_TIME_NEVER lacks */
+    memset(values, 0, (size_t)count(shape) * sizeof *values);
     return count(shape) == 0 || read_values(set, values)
                ? KS_OK
                : ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");

@@ -122,7 +122,7 @@ static ks_status read_vectors(const struct scout *s)
 {
     KS_CLEARED_BY(ks_attributes_clear) struct ks_attributes attributes = {.n = 0};
     struct ks_h5_shape shape = {.n_dims = 0};
-    KS_OWNED double *vectors = NULL;
+    KS_OWNED double *vectors = NULL, *eigenvalues = NULL;
     double bytes;
     size_t k;
 
@@ -132,7 +132,16 @@ static ks_status read_vectors(const struct scout *s)
     if (shape.n_dims != 2 || bytes > s->memory)
         return KS_OK;
     allow(s, bytes);
-    return ks_vectors_read_open(s->h5, shape.dims[1], &k, &vectors);
+    KS_TRY(ks_vectors_read_open(s->h5, shape.dims[1], &k, &vectors));
+    return ks_vectors_read_eigenvalues(s->h5, k, &eigenvalues);
+}
+
+/* Results of an audit. */
+static ks_status read_layers(const struct scout *s)
+{
+    KS_CLEARED_BY(ks_attributes_clear) struct ks_attributes attributes = {.n = 0};
+
+    return ks_h5_read_attributes(s->h5, "/", &attributes);
 }
 
 static ks_status read_format(const struct scout *s, const char *format)
@@ -142,7 +151,8 @@ static ks_status read_format(const struct scout *s, const char *format)
         ks_status (*read)(const struct scout *s);
     } kinds[] = {{"kappascope-checkpoint", read_checkpoint},
                  {"kappascope-spectrum", read_spectrum},
-                 {"kappascope-vector", read_vectors}};
+                 {"kappascope-vector", read_vectors},
+                 {"kappascope-layers", read_layers}};
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(format, kinds[i].format) == 0) {

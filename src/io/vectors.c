@@ -68,6 +68,19 @@ ks_status ks_vectors_read_open(const struct ks_h5 *h5, size_t n, size_t *k, doub
     return vectors ? ks_h5_read_finite(h5, OBJECT, &shape, vectors) : KS_OK;
 }
 
+ks_status ks_vectors_read_eigenvalues(const struct ks_h5 *h5, size_t k, double **eigenvalues)
+{
+    static const char object[] = "/eigenvalue";
+    const struct ks_h5_shape shape = {.n_dims = 1, .dims = {k}};
+    bool found;
+
+    KS_TRY(ks_h5_has(h5, object, &found));
+    if (!found)
+        return KS_OK;
+    KS_TRY(ks_h5_expect_reals(h5, object, &shape));
+    return ks_h5_read_new(h5, object, &shape, eigenvalues);
+}
+
 ks_status ks_vectors_write(const char *path, const struct ks_vectors *v)
 {
     const struct ks_h5_shape shape = {.n_dims = 2, .dims = {v->k, v->n}};

@@ -17,8 +17,10 @@ enum { KS_GRAPH_POINTS = 2 };
 /* How the first and the last line of a job's log begin; then comes the time, UTC, ISO 8601. */
 #define KS_GRAPH_STARTED "started "
 #define KS_GRAPH_ENDED   "ended "
-/* What make prints before the label of a job that starts; it prints the label alone at the end. */
-#define KS_GRAPH_START "start "
+/* What make prints before the label of a job that starts, and between the label and the number of
+ * its process. At the end it prints the label alone. */
+#define KS_GRAPH_START   "start "
+#define KS_GRAPH_PROCESS ", process "
 
 /* All paths are relative to the study's folder; all strings are owned. */
 struct ks_graph_job {
@@ -38,6 +40,7 @@ struct ks_graph_job {
     char **target; /* [n_targets] the files that it writes */
     bool runs;     /* ks_graph_run: it has started and is not done; in the end: it failed */
     double since;  /* ks_seconds when it started                                             */
+    long process;  /* the number of its process, which has ended if the job failed           */
     /* What ks_graph_look found: */
     bool done;
     struct ks_study_run_state state; /* of a training's run */

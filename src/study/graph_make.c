@@ -71,8 +71,9 @@ static void print_rule(FILE *out, const struct ks_graph *graph, const struct ks_
     } else
         fprintf(out, "\n%s: $(wildcard %s)\n", job->target[0], job->needs);
     fprintf(out,
-            "\t@echo '" KS_GRAPH_START "%s'\n\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@exec ",
-            job->label, TIME, job->log);
+            "\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@echo '" KS_GRAPH_START
+            "%s" KS_GRAPH_PROCESS "'$$$$; exec ",
+            TIME, job->log, job->label);
     print_recipe(out, job->command);
     fprintf(out, " >>%s 2>&1\n\t@date -u '+" KS_GRAPH_ENDED "%s' >>%s\n\t@echo '%s'\n", job->log,
             TIME, job->log, job->label);

@@ -134,6 +134,12 @@ static void print_left(struct work *work, FILE *out)
         fputs(", time left is being measured", out);
 }
 
+/* A job that failed counts as running until make ends. */
+static bool is_alive(const struct ks_graph_job *job)
+{
+    return job->runs && kill((pid_t)job->process, 0) == 0;
+}
+
 /* "34 of 132 jobs, 5:12 so far, about 12 min left; train toy/bn+ce/seed0 (1:10), ..." */
 static ks_status print_progress(struct work *work)
 {
@@ -148,7 +154,7 @@ static ks_status print_progress(struct work *work)
     fprintf(out, "%zu of %zu jobs, %s so far", work->done, work->all, clock);
     print_left(work, out);
     for (size_t i = 0; i < work->graph->n_jobs; i++)
-        if (work->graph->job[i].runs && running++ < NAMED) {
+        if (is_alive(&work->graph->job[i]) && running++ < NAMED) {
             print_clock(ks_seconds() - work->graph->job[i].since, clock);
             fprintf(out, "%s %s (%s)", running > 1 ? "," : ";", work->graph->job[i].label, clock);
         }
@@ -201,14 +207,18 @@ static struct ks_graph_job *find_job(struct ks_graph *graph, const char *label)
 static void follow_line(struct work *work, char *line)
 {
     const bool starts = strncmp(line, KS_GRAPH_START, strlen(KS_GRAPH_START)) == 0;
+    char *process = starts ? strstr(line, KS_GRAPH_PROCESS) : NULL;
     struct ks_graph_job *job;
 
     line[strcspn(line, "\n")] = '\0';
+    if (process)
+        *process = '\0';
     job = find_job(work->graph, starts ? line + strlen(KS_GRAPH_START) : line);
     if (!job)
         return;
     job->runs = starts;
     job->since = ks_seconds();
+    job->process = process ? atol(process + strlen(KS_GRAPH_PROCESS)) : 0;
     if (starts)
         return;
     job->done = true;

@@ -144,6 +144,17 @@ TEST(test_side_by_side)
     assert_true(fabs((double)(two[0] - two[8])) > 0.01); /* independent of each other */
 }
 
+/* A convolution is one layer, whatever reads its features. */
+TEST(test_filters)
+{
+    static const char text[] = "conv2d 3 size=3 channels=1 height=5 width=4\nrelu\n"
+                               "dense 6 groups=2\npolicy tanh-gaussian log-std=clip\n";
+    struct KS(arch) *arch;
+    const real *w = draw(&arch, text, 20, KS_INIT_ACTOR, NULL);
+
+    assert_close(deviation(9, 3, 3, sqrt(2), w), 0, 20 * (double)KS_EPSILON);
+}
+
 TEST(test_shift)
 {
     static const char text[] = "dense 8\nrelu\ndense 3 bias=no\npolicy shift gain=0.25\n";

@@ -35,6 +35,7 @@ static void expect(const struct ks_h5 *h5, const char *object, const double *exp
 {
     double values[NUMBERS];
 
+    memset(values, 1, sizeof values);
     assert_ok(ks_h5_read(h5, object, &SHAPE, values));
     assert_memory_equal(values, expected, sizeof values);
 }
@@ -131,9 +132,10 @@ TEST_CLEAN(test_any_layout)
     const char *path = scratch("layouts.h5");
     hsize_t chunk[2] = {4, 3};
     double values[NUMBERS];
+    static const double zeros[NUMBERS];
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hid_t compact = H5Pcreate(H5P_DATASET_CREATE), chunked = H5Pcreate(H5P_DATASET_CREATE),
-          packed = H5Pcreate(H5P_DATASET_CREATE);
+          packed = H5Pcreate(H5P_DATASET_CREATE), unwritten = H5Pcreate(H5P_DATASET_CREATE);
     KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     fill(values);
@@ -146,15 +148,20 @@ TEST_CLEAN(test_any_layout)
     put(file, "/compact", H5T_IEEE_F64LE, compact, values);
     put(file, "/chunked", H5T_IEEE_F64LE, chunked, values);
     put(file, "/packed", H5T_IEEE_F64LE, packed, values);
+    H5Pset_fill_time(unwritten, H5D_FILL_TIME_NEVER);
+    add_dataset(file, "/unwritten", H5T_IEEE_F64LE,
+                &(struct stored){2, {SHAPE.dims[0], SHAPE.dims[1]}, NULL, unwritten});
     H5Pclose(compact);
     H5Pclose(chunked);
     H5Pclose(packed);
+    H5Pclose(unwritten);
     H5Fclose(file);
     assert_ok(ks_h5_open(path, NULL, &h5));
     expect(h5, "/contiguous", values);
     expect(h5, "/compact", values);
     expect(h5, "/chunked", values);
     expect(h5, "/packed", values);
+    expect(h5, "/unwritten", zeros);
 }
 
 TEST_CLEAN(test_no_such_thing)
@@ -357,13 +364,14 @@ TEST_CLEAN(test_image)
     expect(second, "/a", others);
 }
 
-/* A file of more than 256 MB is read by its path. */
+/* A file of more than 256 MB is read by its path, which has to stay the same file. */
 TEST_CLEAN(test_large_file)
 {
     const char *path = scratch("a.h5");
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     double values[NUMBERS];
+    char digest[KS_SHA256_TEXT];
     KS_OWNED_BY(ks_h5_close) struct ks_h5 *h5 = NULL;
 
     fill(values);
@@ -376,6 +384,10 @@ TEST_CLEAN(test_large_file)
     assert_ok(ks_h5_open(path, NULL, &h5));
     assert_null(h5->image);
     expect(h5, "/a", values);
+    assert_ok(ks_h5_sha256(h5, digest));
+    write_values(scratch("b.h5"), values);
+    assert_int_equal(rename(scratch("b.h5"), path), 0);
+    assert_fails(ks_h5_sha256(h5, digest), KS_IO, "a.h5: changed while it was read");
 }
 
 /* A file with many bytes after its HDF5 end is refused: 8 GB of a mistaken extension were once

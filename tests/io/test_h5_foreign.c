@@ -55,11 +55,17 @@ TEST_CLEAN(test_links)
     double values[2];
     struct ks_h5 *h5;
     bool there;
+    char far[KS_H5_OBJECT + 1] = "/";
     hid_t file;
 
     write_foreign(other);
     write_foreign(path);
     file = edit(path);
+    memset(far + 1, 'a', KS_H5_OBJECT - 1);
+    assert_true(H5Lcreate_external(other, "/own", file, far, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft(far, file, "/far", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    far[KS_H5_OBJECT - 2] = '\0'; /* as much of it as a reader might take for the whole */
+    assert_true(H5Lcreate_hard(file, "/own", file, far, H5P_DEFAULT, H5P_DEFAULT) >= 0);
     assert_true(H5Lcreate_soft("/own", file, "/soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     assert_true(H5Lcreate_soft("/none", file, "/dangling", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     assert_true(H5Lcreate_external(other, "/", file, "/out", H5P_DEFAULT, H5P_DEFAULT) >= 0);
@@ -74,6 +80,7 @@ TEST_CLEAN(test_links)
     assert_memory_equal(values, VALUES, sizeof values);
     assert_ok(ks_h5_has(h5, "/dangling", &there));
     assert_false(there);
+    assert_fails(ks_h5_has(h5, "/far", &there), KS_FORMAT, "expected a link to a path of at most");
     assert_refused(h5, "/out", "found an external link");
     assert_fails(ks_h5_shape(h5, "/out/own", &shape), KS_FORMAT, "/out: expected an object of the");
     assert_fails(ks_h5_has_attribute(h5, "/out", "a", &there), KS_FORMAT, "an external link");

@@ -118,6 +118,10 @@ TEST_CLEAN(test_verdicts)
     set_string(vectors, "/", "format", "kappascope-vector");
     set_integer(vectors, "/", "version", 1);
     assert_fails(ks_scout(vectors), KS_FORMAT, "/vector: missing");
+    replace(vectors, "/vector", H5T_IEEE_F64LE, &(struct stored){2, {2, 1}, v, 0});
+    assert_ok(ks_scout(vectors));
+    replace(vectors, "/eigenvalue", H5T_IEEE_F64LE, &(struct stored){1, {3}, v, 0});
+    assert_fails(ks_scout(vectors), KS_FORMAT, "/eigenvalue: expected");
     replace(vectors, "/vector", H5T_IEEE_F64LE, &(struct stored){2, {2, 2}, v, 0});
     assert_fails(ks_scout(vectors), KS_FORMAT, "found nan at element 2");
     assert_one_line(vectors);
@@ -126,6 +130,9 @@ TEST_CLEAN(test_verdicts)
             &(struct stored){2, {1 << 20, 1 << 30}, NULL, list});
     assert_ok(ks_scout(vectors));
     H5Pclose(list);
+    set_string(vectors, "/", "format", "kappascope-layers");
+    set_integer(vectors, "/", "version", 99);
+    assert_fails(ks_scout(vectors), KS_FORMAT, "version");
     assert_fails(ks_scout(scratch("none.h5")), KS_IO, "none.h5: cannot be opened");
 }
 

@@ -1,5 +1,6 @@
 /* The public header: checkpoints from files and from memory against the analyzer, products against
  * the internal operators, the caller's own operators with known spectra, and threads. */
+#include <locale.h>
 #include <pthread.h>
 
 #include "handles.h"
@@ -183,6 +184,28 @@ TEST(test_apply)
 }
 
 /* --- the caller's operators --- */
+
+/* The identity, in the locale "C". */
+static int in_points(void *before, const double *v, double *out)
+{
+    *out = *v;
+    return uselocale((locale_t)0) == *(locale_t *)before;
+}
+
+/* Numbers are read and printed with a point in every locale, which stays the caller's. */
+TEST(test_locale)
+{
+    locale_t own = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0), before = uselocale(own);
+    struct kappascope_operator *a;
+    double x = 1, y;
+
+    assert_true(own != (locale_t)0);
+    assert_done(kappascope_operator_from_product(1, in_points, &own, &a));
+    assert_done(kappascope_operator_apply(a, &x, &y));
+    assert_true(uselocale(before) == own);
+    freelocale(own);
+    kappascope_operator_free(a);
+}
 
 TEST(test_callback)
 {

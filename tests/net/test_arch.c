@@ -234,6 +234,8 @@ TEST(test_mistakes)
         {"dense 3 bais=no\ndense 1\nloss mse",
          "1: unknown option 'bais=no' for 'dense': did you mean 'bias='? (known: bias, "},
         {"dense\n", "1: 'dense' needs width"},
+        {"dense 3\rrelu\ndense 1\n", "1: a carriage return within the line"},
+        {"# old\rdense 3\n", "1: a carriage return within the line"},
         {"dense 0\n", "1: width: expected an integer from 1"},
         {"dense 2.5\n", "1: width: expected an integer"},
         {"dense x\n", "1: width: expected a number, found 'x'"},

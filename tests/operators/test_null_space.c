@@ -306,6 +306,10 @@ TEST(test_limits)
         {"dense 6\nsimnorm dim=3\ndense 1\nloss mse\n", 6 * 2, 2},
         {"append 3\ndense 4\nrelu\ndense 1\nloss mse\n", 0, 4},
         {"dense 4\nappend 3\nbatchnorm\nrelu\ndense 1\nloss mse\n", 4, 1},
+        /* a kernel of the shape of a dense layer's, but three of its rows see only the padding */
+        {"dense 4\nlayernorm affine=no\nconv2d 8 channels=1 height=2 width=2 size=2 padding=1 "
+         "stride=3\nrelu\ndense 1\nloss mse\n",
+         6, 3 * 8},
     };
 
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {

@@ -18,6 +18,11 @@ static const char QUANTILES_CRITIC[] =
 static const char QUANTILES_ACTOR[] =
     "dense 6\nrelu\ndense 6\npolicy tanh-gaussian log-std=squash min=-1 max=1\n";
 
+static const char RENORM_CRITIC[] = "batchrenorm\ndense 7\nrelu\nbatchrenorm\ndense 1\nloss mse\n";
+
+static const char RENORM_ACTOR[] =
+    "batchrenorm\ndense 6\nrelu\nbatchrenorm\ndense 6\npolicy tanh-gaussian log-std=clip\n";
+
 static void copy_descriptions(const char *critic_text, const char *actor_text, char **critic,
                               char **actor)
 {
@@ -36,6 +41,10 @@ void describe_small(const char *name, char **critic, char **actor)
     }
     if (strcmp(name, QUANTILES) == 0) {
         copy_descriptions(QUANTILES_CRITIC, QUANTILES_ACTOR, critic, actor);
+        return;
+    }
+    if (strcmp(name, RENORM) == 0) {
+        copy_descriptions(RENORM_CRITIC, RENORM_ACTOR, critic, actor);
         return;
     }
     ks_settings_defaults(&settings);
@@ -184,6 +193,7 @@ struct before remember(const struct KS(agent) *a)
     for (size_t e = 0; e < 2; e++) {
         b.critic[e] = copy(a->critic_arch->parameters, a->critic[e].w);
         b.target[e] = copy(a->critic_arch->parameters, a->critic[e].target);
+        b.critic_state[e] = copy(a->critic_arch->states, a->critic[e].state);
     }
     b.actor = copy(a->actor_arch->parameters, a->actor.w);
     b.actor_state = copy(a->actor_arch->states, a->actor.state);

@@ -22,6 +22,9 @@ static const char SKIPS[] = "skips";
 /* A critic of quantiles, whose loss has 11 of them. */
 static const char QUANTILES[] = "quantiles";
 
+/* Networks that read their running statistics in training mode, too. */
+static const char RENORM[] = "renorm";
+
 /* Descriptions of a small network: one of the twelve, or one named above. Both are held until the
  * test ends. */
 void describe_small(const char *name, char **critic, char **actor);
@@ -53,9 +56,9 @@ struct network {
 /* The outputs [rows, out] of a network for the inputs x; held until the test ends. */
 double *forward(const struct network *network, size_t rows, const double *x);
 
-/* Parameters before an update. */
+/* Parameters and running statistics before an update. */
 struct before {
-    double *critic[2], *target[2], *actor, *actor_state;
+    double *critic[2], *target[2], *critic_state[2], *actor, *actor_state;
 };
 
 double *copy(size_t n, const double *from);
