@@ -8,8 +8,9 @@
 #   JOBS                         compilers, then test programs, at a time (default: one per processor)
 
 # make and compiler flags split paths at spaces.
-ifneq ($(filter-out 0 1,$(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR MYOSUITE_DIR,$(words $($(d))))),)
-$(error paths must not contain spaces: $(foreach d,CURDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR MYOSUITE_DIR,$(d)=$($(d))))
+paths := CURDIR BUILD PREFIX DESTDIR MUJOCO_DIR DM_CONTROL_DIR GYMNASIUM_DIR MYOSUITE_DIR
+ifneq ($(filter-out 0 1,$(foreach d,$(paths),$(words $($(d))))),)
+$(error paths must not contain spaces: $(foreach d,$(paths),$(d)=$($(d))))
 endif
 
 BUILD ?= build

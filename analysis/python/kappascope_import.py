@@ -28,7 +28,7 @@ def start() -> int:
                 raise
             found = str(error).strip().split("\n")[0]
     if not sys.executable.startswith(DEBIAN) and os.access(DEBIAN, os.X_OK):
-        os.execv(DEBIAN, [DEBIAN] + sys.argv)  # noqa: RUF005
+        os.execv(DEBIAN, [DEBIAN, os.path.realpath(__file__)] + sys.argv[1:])  # noqa: RUF005
     print(
         "kappascope-import: expected Python {}.{} or newer with NumPy and h5py, found none: {}: install "
         "python3-numpy and python3-h5py, or: python3 -m pip install numpy h5py".format(*OLDEST, found),

@@ -9,11 +9,12 @@
 set -eu
 cd "$(dirname "$0")/../.."
 folder=$1
+path=$(realpath -m "$folder")
 machine=$(uname -m)
 version=$(cat src/VERSION)
 stage=$folder/stage
-tools=$PWD/$folder/tools/bin
-bundle=$PWD/$stage/kappascope # a prefix
+tools=$path/tools/bin
+bundle=$path/stage/kappascope # a prefix
 
 say() { echo "wheel: $*" >&2; }
 die() {

@@ -255,6 +255,10 @@ MODULES = [
         [r"cumsum; export_refusals\.py:\d+:", "no line in the description"],
     ),
     (
+        lambda: Does(lambda x, m, _: x / x.norm(dim=0, keepdim=True).clamp(min=1e-3)),
+        ["only as a norm"],
+    ),
+    (
         lambda: Does(lambda x, m, _: x / (x.norm(dim=-1, keepdim=True) + 1e-3)),
         [r"export_refusals\.py:\d+:", "Way out"],
     ),

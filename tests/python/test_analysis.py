@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import threading
 import unittest
+import warnings
 
 import numpy as np
 
@@ -371,6 +372,25 @@ class TestHessians(unittest.TestCase):
         )
         linear = kappascope.torch_hessian(lambda: (z * scale).sum(), [z])
         self.assertIn("zero", repr(kappascope.analyze(linear)))
+
+    def test_torch_writes_within(self):
+        """What a loss writes into a tensor that it has made counts in float64, too."""
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("PyTorch is not installed")
+        z = torch.randn(3, requires_grad=True)
+
+        def loss():
+            made = torch.zeros(2)
+            made.scatter_add_(0, torch.tensor([0, 1, 1]), z**2 / 2)
+            return made.sum()
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            a = kappascope.torch_hessian(loss, [z])
+        dense = np.stack([a.multiply(e, exact=True) for e in np.eye(3)])
+        np.testing.assert_allclose(dense, np.eye(3), atol=1e-15)
 
     def test_jax(self):
         try:

@@ -105,6 +105,8 @@ class TestRefusals(ImportTest):
                 for name in names.split():
                     archive.writestr(name, "x")
             self.refused(e, "m.zip", *words)
+        np.savez(e.path("own.npz"), **{"params/code/kernel": np.ones(3)})  # a layer of this name
+        self.refused(e, "own.npz", "params/code/kernel")
 
     def test_contents(self):
         e = self.example()

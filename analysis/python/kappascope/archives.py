@@ -85,7 +85,7 @@ def open_zip(w: Weights) -> None:
         fail(f"{w.path}: not a readable ZIP archive (.npz): {first_line(error)}{end}")
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
-    parts = {part for name in names for part in (name, *name.split("/")[1:])}
+    parts = {part for name in names if not name.endswith(".npy") for part in (name, *name.split("/")[1:])}
     for needed, what, way in _PROGRAMS:
         if set(needed.split()) <= parts:
             fail(f"{w.path}: expected arrays with names, found {what}. Way out: {way.format(path=w.path)}")

@@ -217,7 +217,8 @@ def save_flax(
     inputs     what apply takes behind the variables, [N, R, D] each or [R, D] for one minibatch,
                joined in this order as the description's input; a dict is given to apply by its
                names
-    optimizer  the state of optax.adam or adamw (a list with a list of variables)
+    optimizer  the state of optax.adam or adamw (a list with a list of variables). The state of another
+               rule, such as optax.adamax, can be of the same type and mean something else: leave it out
     beta1, beta2, eps  Adam's constants, where the state does not have them, as it has by
                optax.inject_hyperparams; by default 0.9, 0.999 and 1e-8, which a warning says, and the
                file's attribute adam_assumed

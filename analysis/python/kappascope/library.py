@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import warnings
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_size_t, c_void_p
@@ -178,8 +177,9 @@ def library() -> Library:
     """The library: the one in the folder lib beside the folder of the programs. Raises OSError."""
     folder = os.path.normpath(os.path.join(os.path.dirname(program()), "..", "lib"))
     if folder not in _loaded:
-        found = sorted(glob.glob(os.path.join(folder, "libkappascope.so*")))
+        names = [f"libkappascope.so.{VERSION}", "libkappascope.so"]  # an older version may be beside it
+        found = [path for path in (os.path.join(folder, name) for name in names) if os.path.exists(path)]
         if not found:
-            raise OSError(f"{folder}: expected libkappascope.so, found none: run `make` in the checkout")
+            raise OSError(f"{folder}: expected {names[0]}, found none: run `make` in the checkout")
         _loaded[folder] = Library(found[0])
     return _loaded[folder]

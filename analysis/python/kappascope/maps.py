@@ -127,8 +127,10 @@ class Map:
             )
         if key == "adam":
             try:
-                self.adam = dict(zip(_ADAM, map(float, values), strict=True))
-                if not all(0 <= x < 1 for x in self.adam.values()) or self.adam["eps"] == 0:
+                self.adam = dict(zip(_ADAM, map(float, values)))
+                if len(values) != len(_ADAM) or not all(0 <= x < 1 for x in self.adam.values()):
+                    raise ValueError
+                if self.adam["eps"] == 0:
                     raise ValueError
             except ValueError:
                 said = f"found '{' '.join(values)}'"

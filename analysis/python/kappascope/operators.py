@@ -221,7 +221,8 @@ def _widening(torch: Module, tensors: list[Tensor], wide: list[Tensor]) -> Any:
         def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
             if getattr(function, "__name__", "") == "float":  # x.float()
                 function = torch.Tensor.double
-            return function(*map(widen, args), **{key: widen(one) for key, one in (kwargs or {}).items()})
+            given = {key: widen(one) for key, one in (kwargs or {}).items()}
+            return widen(function(*map(widen, args), **given))  # such as zeros(), in which the loss writes
 
     return Widening()
 

@@ -129,13 +129,11 @@ def _refused_part(value: Value) -> Value | None:
 def _quotient(node: Node, x: Value, below: Value, root: bool) -> Value | None:
     """x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps), x / max(|x|, eps), x / max(mean|x|, eps),
     from their parts. `below` is the denominator (root), or what rsqrt was taken of."""
-    if root and inside(below, "clamp", "norm") is x:
-        return Value("l2norm", node, [x], eps=below.options["constant"])
+    norm, eps = (below.args[0], below.options["constant"]) if below.kind == "clamp" else (below, 1e-12)
+    if root and inside(norm, "norm") is x:
+        return Value("l2norm", node, [x], eps=eps) if norm.options["over"] == "features" else None
     if root and inside(below, "clamp", "mean", "abs") is x:
-        over, eps = below.args[0].options["over"], below.options["constant"]
-        return Value("avgl1norm", node, [x], eps=eps) if over == "features" else None
-    if root and inside(below, "norm") is x:
-        return Value("l2norm", node, [x], eps=1e-12)
+        return Value("avgl1norm", node, [x], eps=eps) if norm.options["over"] == "features" else None
     inner = inside(below, "sqrt", "addc") if root else inside(below, "addc")
     if not inner:
         return None

@@ -41,8 +41,9 @@ def load_vectors(
     inputs     as for save; without them the modules are traced with random rows, which is enough for a
                forward(x) or a forward(x, y) that joins both
 
-    names      of Flax, as for save_flax: `critics` is what save_flax got as variables, and each vector is
-               such a tree of arrays; only of critics all of whose layers are trained
+    names      of Flax, as for save_flax: `critics` is the dict or the state that save_flax got as variables
+               (not a module of Equinox), and each vector is such a tree of arrays; only of critics all of
+               whose layers are trained
 
     Raises Refused if the file has no vectors, or is of other critics."""
     vectors, parameters = _read(path)
