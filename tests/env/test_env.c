@@ -81,27 +81,6 @@ static void check_restored(struct ks_env *env, struct ks_env *other, size_t befo
 
 /* --- every task --- */
 
-/* Ranges of the mean return of 3 episodes of random actions, from 8 episodes in dm_control. */
-static const struct range {
-    const char *task;
-    double low, high;
-} ranges[] = {
-    {"dog-stand", 13, 33},
-    {"dog-walk", 3.5, 20},
-    {"dog-trot", 3, 15},
-    {"dog-run", 2.5, 9},
-};
-
-static void check_returns(struct ks_env *env, const struct range *range, double first)
-{
-    double observation[WIDEST], mean = first / 3;
-
-    for (uint64_t k = 5; k < 7; k++)
-        mean += play(env, k, SIZE_MAX, observation) / 3;
-    if (!(mean >= range->low && mean <= range->high))
-        fail_msg("%s: a mean return of %g with random actions", range->task, mean);
-}
-
 static void check_determinism(struct ks_env *env)
 {
     double first[WIDEST], second[WIDEST];
@@ -118,24 +97,24 @@ TEST(test_every_task)
     struct ks_env_about about;
 
     for (size_t i = 0; ks_env_about(i, &about); i++) {
-        double observation[WIDEST], first;
-        struct ks_env *env = NULL;
-        size_t steps = strcmp(about.suite, "myosuite") == 0 ? 100 : 1000;
-        if (!suite_is_there(about.name))
+        double observation[WIDEST];
+        struct ks_env *env = env_if_there(about.name);
+        size_t steps = strcmp(about.suite, "myosuite") == 0 ? 100 : 1000, played;
+
+        if (!env)
             continue;
-        assert_ok(ks_env_new(about.name, NULL, &env));
         assert_int_equal(ks_env_observations(env), about.observations);
         assert_int_equal(ks_env_actions(env), about.actions);
         assert_true(about.observations <= WIDEST && about.actions <= WIDEST);
         assert_int_equal(ks_env_steps(env), steps);
-        first = play(env, 4, SIZE_MAX, observation);
-        assert_true(env->step == steps || env->task->domain->terminal);
+        /* an episode of the dog takes seconds: one of its tasks will do */
+        played = strncmp(about.name, "dog-", 4) == 0 && strcmp(about.name, "dog-trot") != 0 ? 50
+                                                                                            : steps;
+        play(env, 4, played, observation);
+        assert_true(env->step == played || env->task->domain->terminal);
         assert_close(env->data->time, (double)env->step * about.control_step, 1e-9);
         check_determinism(env);
         check_restored(env, env, 5);
-        for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
-            if (strcmp(ranges[k].task, about.name) == 0)
-                check_returns(env, &ranges[k], first);
         assert_int_equal(ks_env_divergences(env), 0);
         assert_string_equal(ks_env_divergence(env), "");
         ks_env_free(env);

@@ -67,7 +67,7 @@ TEST(test_estimates)
 {
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *exact = exact_of(archs[i].name, "f64");
-        struct ks_spectrum *f64 = spectrum(archs[i].name, "--precision f64 --order 60 --probes 20");
+        struct ks_spectrum *f64 = spectrum(archs[i].name, "--precision f64 --order 60 --probes 10");
         struct ks_spectrum *f32 = spectrum(archs[i].name, "--precision f32 --order 60 --probes 4");
         double lambda_max = ks_statistic(exact, "lambda_max");
 
@@ -93,7 +93,7 @@ TEST(test_count_above)
                               -ks_statistic(exact, "lambda_min"));
         size_t turn = i;
 
-        for (double size = 2 * largest; size > 1e-3 * largest; size /= 3) {
+        for (double size = 2 * largest; size > 1e-3 * largest; size /= 4) {
             const char *way = ways[turn++ % WAYS];
             double count = 0;
 

@@ -5,7 +5,7 @@
 TEST(test_training)
 {
     static const char command[] = "--order 10 --layer-order 0 --train new.arch --env "
-                                  "cartpole-swingup --steps 1000 --out fresh --baseline bn+wn+ce";
+                                  "cartpole-swingup --steps 1000 --out fresh --baseline dense+mse";
     struct stat first, second;
 
     write_text("new.arch", "dense 16\nrelu\ndense 1\nloss mse\n");

@@ -83,7 +83,7 @@ enum { SLACK = 12 << 10, TIMES = 3 };
 
 static void check(const struct shape *s, const char *options, size_t base)
 {
-    const size_t least = least_memory(text_of("-q %s %s.h5", options, s->name));
+    const size_t least = refused_memory(text_of("-q %s %s.h5", options, s->name));
 
     for (size_t times = 1; times <= TIMES; times += TIMES - 1) {
         const char *arguments = text_of("-q --memory %zuK %s %s.h5", times * least, options,

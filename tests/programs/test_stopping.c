@@ -2,12 +2,12 @@
  * eigenvalues that one start vector cannot tell apart, and with few large ones. At most 1% may
  * miss.
  *
- *   KS_COVERAGE=full  uses 400 start vectors for each critic and statistic instead of 20, or of 100
+ *   KS_COVERAGE=full  uses 400 start vectors for each critic and statistic instead of 10, or of 100
  *                     for the trace of equal critics, the pair that misses most often without the
  *                     allowance for skewness in pipeline/minibatch_samples.c */
 #include "small_critics.h"
 
-enum { N = 40, SEEDS = 20, MORE = 100, FULL = 400, CRITICS = 6, STATISTICS = 5 };
+enum { N = 40, SEEDS = 10, MORE = 100, FULL = 400, CRITICS = 6, STATISTICS = 5 };
 
 /* The input of a linear critic with a squared error is X = D Q, Q being a product of reflections:
  * the Hessian is Q' D^2 Q up to a factor. */

@@ -302,7 +302,7 @@ TEST(test_gymnasium)
 TEST(test_overflow)
 {
     static const char command[] =
-        "--quiet --env dog-trot --steps 120 --set hidden=16 --set actor_hidden=16 --set batch=8 "
+        "--quiet --env walker-run --steps 120 --set hidden=16 --set actor_hidden=16 --set batch=8 "
         "--set random_steps=30 --set checkpoints=2 --set analysis_minibatches=3 "
         "--set evaluations=0 --arch dense+mse --out burst --set depth=32 --set critic_lr=1 "
         "--set lr_end=1 --set actor_lr=1 --save-every 0 --resume";

@@ -10,7 +10,7 @@
 #include "critics.h"
 #include "statements.h"
 
-enum { SEEDS = 40, FULL = 100, MEANS = 3, CONFIGURATIONS = 6 };
+enum { SEEDS = 20, FULL = 100, MEANS = 3, CONFIGURATIONS = 6 };
 
 static const struct {
     bool single, full; /* full: only with KS_COVERAGE=full */

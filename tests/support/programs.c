@@ -101,19 +101,28 @@ void audit_refuses(const char *arguments, const char *words)
     assert_complains(words);
 }
 
-size_t least_memory(const char *arguments)
+size_t refused_memory(const char *arguments)
 {
     static const char WORDS[] = "--memory: expected at least ";
-    static char refusal[sizeof complained];
-    const char *words;
+    char refusal[sizeof complained];
     size_t least = 0;
 
     if (analyzer("--memory 1 %s", arguments) != 1 || !strstr(complained, WORDS))
         fail_msg("--memory 1 %s: '%s'", arguments, complained);
-    words = strstr(complained, WORDS);
-    assert_int_equal(sscanf(words + sizeof WORDS - 1, "%zuK, found", &least), 1);
+    assert_int_equal(sscanf(strstr(complained, WORDS) + sizeof WORDS - 1, "%zuK, found", &least),
+                     1);
     memcpy(refusal, complained, sizeof refusal);
     assert_int_equal(analyzer("--memory %zuK %s", least - 1, arguments), 1);
+    memcpy(complained, refusal, sizeof refusal);
+    return least;
+}
+
+size_t least_memory(const char *arguments)
+{
+    const size_t least = refused_memory(arguments);
+    char refusal[sizeof complained];
+
+    memcpy(refusal, complained, sizeof refusal);
     assert_runs("--memory %zuK %s", least, arguments);
     memcpy(complained, refusal, sizeof refusal);
     return least;

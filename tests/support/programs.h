@@ -61,7 +61,8 @@ void train_refuses(const char *arguments, const char *words);
 void audit_refuses(const char *arguments, const char *words);
 
 /* The least --memory, in K, with which these arguments run, as a refusal names it: one less is
- * refused. `complained` holds the first refusal. */
+ * refused. `complained` holds the first refusal. The second function also runs them with it. */
+size_t refused_memory(const char *arguments);
 size_t least_memory(const char *arguments);
 
 /* The vectors of a file in the scratch folder, n numbers each; held until the test ends. */

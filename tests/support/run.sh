@@ -1,10 +1,10 @@
 #!/bin/sh
 # Usage: tests/support/run.sh FOLDER PROGRAM...
 #
-# Runs test programs, $JOBS at a time; then prints which were the slowest, which failed, and how many passed.
-# A program is skipped if it ends with the status 77. FOLDER/times keeps each program's status and time.
+# Runs test programs with a thread each, $JOBS at a time; then prints which were the slowest, which failed, and how many
+# passed. A program is skipped if it ends with the status 77. FOLDER/times keeps each program's status and time.
 set -eu
-export TIMES="$1/times" OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+export TIMES="$1/times" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
 shift
 [ $# -gt 0 ] || { echo 'no test has this name' >&2; exit 1; }
 

@@ -18,19 +18,26 @@ int free_dog(void **state)
     return 0;
 }
 
-bool suite_is_there(const char *task)
+struct ks_env *env_if_there(const char *task)
 {
     struct ks_env_about about;
-    struct ks_env *tried = NULL;
-    ks_status status = ks_env_new(task, NULL, &tried);
+    struct ks_env *env = NULL;
+    ks_status status = ks_env_new(task, NULL, &env);
 
-    ks_env_free(tried);
     assert_true(ks_env_about_task(task, &about));
     if (status == KS_MISSING && (strcmp(about.suite, "myosuite") == 0 || about.source))
         print_message("skipped: %s\n", ks_error_text());
     else
         assert_ok(status);
-    return status == KS_OK;
+    return env;
+}
+
+bool suite_is_there(const char *task)
+{
+    struct ks_env *env = env_if_there(task);
+
+    ks_env_free(env);
+    return env != NULL;
 }
 
 RELEASES(free_env, ks_env_free)

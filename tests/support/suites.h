@@ -14,8 +14,10 @@ extern struct ks_env *trot;
 int make_dog(void **state);
 int free_dog(void **state);
 
-/* Whether the models of this task's suite are there; if not, says what is skipped. MyoSuite's and
- * HumanoidBench's may be missing: `make deps` installs the others. */
+/* The task, which the caller frees; or, with a message that says what is skipped, NULL if its
+ * suite's models are not there. MyoSuite's and HumanoidBench's may be missing: `make deps` installs
+ * the others. The second function only tells whether they are there. */
+struct ks_env *env_if_there(const char *task);
 bool suite_is_there(const char *task);
 
 /* An environment of this task, until the test ends. */

@@ -54,7 +54,7 @@ static const struct kind {
      NULL,
      NORMALIZING,
      SOMETIMES,
-     {[KILL] = {2, 100}, [DISK_FULL] = {5, 24}, [SIGNAL] = {7, 20}}},
+     {[KILL] = {3, 66}, [DISK_FULL] = {7, 16}, [SIGNAL] = {9, 14}}},
     {"cartpole-balance", NULL, BOUNDED, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}},
     {"dog-trot", "own.system", RANGE, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}},
     {"walker-walk", "embedding.system", WINDOWS, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}}};
