@@ -52,6 +52,8 @@ static void add_rows(const struct ks_csv *csv, struct ks_paces *paces)
     }
 }
 
+/* A run without a log was made elsewhere and brought into the folder: its pace is another
+ * machine's. */
 static ks_status read_run(struct ks_forecast *f, size_t run, const char *dir)
 {
     struct ks_paces *paces = &f->own[run % f->graph->study->n_architectures];
@@ -61,7 +63,8 @@ static ks_status read_run(struct ks_forecast *f, size_t run, const char *dir)
     char path[KS_PATH];
 
     KS_TRY(ks_path_print(path, "%s/%s/progress.csv", dir, f->graph->job[run].folder));
-    if (ks_path_exists(path) && ks_csv_read(path, true, &csv) == KS_OK)
+    if (ks_graph_has(dir, f->graph->job[run].log) && ks_path_exists(path) &&
+        ks_csv_read(path, true, &csv) == KS_OK)
         add_rows(csv, paces);
     f->n_runs += training->amount > before;
     return KS_OK;

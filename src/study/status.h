@@ -3,7 +3,8 @@
  *
  * How long the remaining work takes is estimated from what the finished work took (estimate.c). A
  * run records how many environment steps it makes in a second (progress.csv), a job of make when it
- * started and ended (its log). Times are divided by amounts only after both have been summed. */
+ * started and ended (its log). Runs without a log were trained on another machine. Times are
+ * divided by amounts only after both have been summed. */
 #ifndef KS_STUDY_STATUS_H
 #define KS_STUDY_STATUS_H
 

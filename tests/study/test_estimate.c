@@ -22,6 +22,7 @@ static void write_records(const struct stage *stage)
     const struct ks_graph_job *job = stage->graph->job;
 
     write_in(&job[0], "progress.csv", PROGRESS);
+    write_in(&job[0], "train.log", "");
     write_trained(&job[0]);
     write_text(job[2].target[0], "");
     write_text(job[2].log, "started 2026-02-28T23:59:10Z\nkappa\nended 2026-03-01T00:00:40Z\n");
@@ -83,6 +84,7 @@ TEST_IN_FOLDER(test_own_pace)
     struct ks_forecast f;
 
     write_records(&stage);
+    write_in(&stage.graph->job[1], "train.log", "");
     write_in(&stage.graph->job[1], "progress.csv",
              "env_step,update,steps_per_second\n2,0,1\n4,1,0.01\n6,2,0.0");
     write_in(&stage.graph->job[1], "run.json", "{\"state\": \"running\", \"env_step\": 4}");
@@ -92,12 +94,15 @@ TEST_IN_FOLDER(test_own_pace)
     ks_forecast_clear(&f);
 }
 
+/* The second run was trained on another machine. */
 TEST_IN_FOLDER(test_nothing_recorded)
 {
     struct stage stage = stage_new(":");
     KS_CLEARED_BY(ks_forecast_clear) struct ks_forecast f = {0};
 
+    write_in(&stage.graph->job[0], "train.log", "");
     write_in(&stage.graph->job[0], "progress.csv", "env_step,update,steps_per_second\n0,0,nan\n");
+    write_in(&stage.graph->job[1], "progress.csv", PROGRESS);
     assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_true(isnan(ks_forecast_run(&f, 0).training));
     assert_true(isnan(ks_forecast_run(&f, 0).spectra));
