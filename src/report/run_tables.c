@@ -39,6 +39,8 @@ static size_t find_step(const struct run_log *p, double step)
 static ks_status take_columns(const struct ks_csv *csv, size_t last, const char *const *name,
                               struct run_log *p)
 {
+    const size_t columns = p->columns;
+
     KS_TRY(ks_pool_alloc(&p->pool, csv->rows, sizeof *p->step, &p->step));
     for (size_t i = 0; i < csv->rows; i++) {
         double step = ks_csv_value(csv, i, "env_step");
@@ -46,13 +48,13 @@ static ks_status take_columns(const struct ks_csv *csv, size_t last, const char 
         if (step <= (double)last && find_step(p, step) == p->steps)
             p->step[p->steps++] = step;
     }
-    KS_TRY(ks_pool_alloc(&p->pool, p->columns * p->steps, sizeof *p->value, &p->value));
-    for (size_t i = 0; i < p->columns * p->steps; i++)
+    KS_TRY(ks_pool_alloc(&p->pool, columns * p->steps, sizeof *p->value, &p->value));
+    for (size_t i = 0; i < columns * p->steps; i++)
         p->value[i] = NAN;
     for (size_t i = 0; i < csv->rows; i++) {
         size_t at = find_step(p, ks_csv_value(csv, i, "env_step"));
 
-        for (size_t k = 0; k < p->columns && at < p->steps; k++)
+        for (size_t k = 0; k < columns && at < p->steps; k++)
             if (!isfinite(p->value[k * p->steps + at]))
                 p->value[k * p->steps + at] = ks_csv_value(csv, i, name[k]);
     }

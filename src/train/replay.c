@@ -147,6 +147,7 @@ void ks_replay_unroll(const struct ks_replay *r, size_t slot, const struct ks_wi
     struct ks_transition t = ks_replay_get(r, slot);
     bool ended = false;
 
+    assert(!r->frames);
     memcpy(w->s + i * obs, t.s, obs * sizeof *t.s);
     for (size_t k = 0; k < w->steps; k++) {
         const size_t at = k * w->batch + i;
@@ -252,6 +253,7 @@ static void see_frame(const uint8_t *frame, size_t x, size_t y, float *s)
 
 void ks_replay_see(const struct ks_replay *r, size_t slot, size_t x, size_t y, float *s)
 {
+    assert(r->frames);
     for (size_t k = KS_FRAMES; k-- > 0;) {
         const size_t last = before(r, slot);
 
