@@ -270,7 +270,8 @@ lto: ## check that all files agree on their types
 	+@$(build) programs BUILD=build/lto CFLAGS="-O1 -flto=$(JOBS) -Wlto-type-mismatch -Werror"
 # ThreadSanitizer needs to see how OpenMP's threads wait for each other: LLVM's library tells it by libarcher, GCC's
 # does not. Three threads everywhere, also on fewer cores.
-threaded := operators/test_hessian lanczos/test_lanczos agent/test_agent train/test_run \
+threaded := operators/test_hessian operators/test_gradient_bounds operators/test_null operators/test_operator \
+            lanczos/test_lanczos agent/test_agent train/test_run results/test_aggregate study/test_graph_changes \
             library/test_library programs/test_blocks programs/test_analyze_output programs/test_train
 threads: deps ## run tests of products, Lanczos and training under ThreadSanitizer
 	+@OMP_NUM_THREADS=3 OMP_TOOL_LIBRARIES=$$(dirname $$(realpath $$(command -v clang)))/../lib/libarcher.so \

@@ -27,7 +27,8 @@
  * each calls OpenBLAS: see kappascope_blas_one_thread. A damaged or malicious file can crash
  * libhdf5, and the caller with it: see kappascope_scout.
  *
- * Matrices are row-major. All numbers are double, whatever the precision of the products. */
+ * Matrices are row-major. All numbers are double, whatever the precision of the products. In texts
+ * they have a decimal point in every locale; a caller's product runs with that, too. */
 #ifndef KAPPASCOPE_H
 #define KAPPASCOPE_H
 

@@ -38,15 +38,22 @@ const char *kappascope_blas_warning(void)
     return ks_blas_warning();
 }
 
-/* The locale "C" is a constant of the C library: nothing has to be freed. */
 locale_t ks_library_points(void)
 {
-    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    locale_t copy = duplocale(uselocale((locale_t)0)), points;
+
+    points = copy ? newlocale(LC_NUMERIC_MASK, "C", copy) : (locale_t)0;
+    if (points)
+        return uselocale(points);
+    if (copy)
+        freelocale(copy);
+    return (locale_t)0;
 }
 
 void ks_library_restore(locale_t before)
 {
-    uselocale(before);
+    if (before)
+        freelocale(uselocale(before));
 }
 
 void ks_library_lock(void)

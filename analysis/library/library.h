@@ -44,7 +44,8 @@ KS_OWNER(kappascope_operator_free, struct kappascope_operator *)
             return (enum kappascope_status)ks_public_status;                                       \
     } while (0)
 /* First in a function that reads or prints numbers: they have a decimal point, whatever the program
- * has set by setlocale. It lasts until the function returns, in this thread alone. */
+ * has set by setlocale. It lasts until the function returns, in this thread alone, so that the
+ * caller's products see it, too. */
 #define KS_POINTS KS_OWNED_BY(ks_library_restore) locale_t ks_public_locale = ks_library_points()
 /* A pointer argument must not be NULL. */
 #define KS_GIVEN(pointer)                                                                          \
@@ -54,8 +55,8 @@ KS_OWNER(kappascope_operator_free, struct kappascope_operator *)
                                                    #pointer);                                      \
     } while (0)
 
-/* The two halves of KS_POINTS: switches to the locale "C" and returns the one before; switches
- * back. */
+/* The two halves of KS_POINTS: gives the thread a copy of its locale whose numbers are those of
+ * "C", and returns the locale before, or 0 without memory for that; goes back to it. */
 locale_t ks_library_points(void);
 void ks_library_restore(locale_t before);
 KS_OWNER(ks_library_restore, locale_t)

@@ -256,7 +256,8 @@ static void find_in_layer(struct finder *f, const struct KS(layer) *l, bool cent
             continue;
         }
         /* Not a kernel in groups: each group maps its own columns of X to its own columns of Y. Not
-         * what a norm makes the kernel of: there the directions depend on theta. */
+         * what a norm makes the kernel of: there the directions depend on theta. The sum of a
+         * centred input says nothing about a patch of a conv2d, which may see a part of it. */
         if (!on_sphere && !f->lifted && !l->normed && strcmp(a->name, "kernel") == 0 &&
             a->rows == l->in && a->columns == l->out)
             find_in_kernel(f, offset, a, centred && l->kind == &KS(dense), y_bar);

@@ -344,13 +344,12 @@ static double last_rate(const struct ks_adam *adam)
 static void forward(struct KS(agent) *a, const struct measured *s, struct KS(trained) *t)
 {
     const bool critic = t != &a->actor;
+    real *state = s->published && critic ? KS(trained_state)(a->critic_arch, t) : t->state;
 
-    if (!s->published)
-        KS(net_forward)(s->net, t->w, t->state, critic ? a->input : a->s, t->primal);
-    else if (critic)
-        KS(net_forward)
-    (s->net, t->w, KS(trained_state)(a->critic_arch, t), a->input, t->primal);
-    else bound_log_stds(a);
+    if (critic || !s->published)
+        KS(net_forward)(s->net, t->w, state, critic ? a->input : a->s, t->primal);
+    else
+        bound_log_stds(a);
 }
 
 /* The critics and then the actor, whose gradient is actor_g. */

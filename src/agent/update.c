@@ -274,7 +274,8 @@ static ks_status begin(struct KS(agent) *a, struct ks_update *u)
 }
 
 /* With the critics first, the critics, the actor and the temperature are still those that step 6
- * would have used: this is exactly the gradient that was skipped. */
+ * would have used: this is exactly the gradient that was skipped, but for the correction of a
+ * batchrenorm in the actor, whose statistics have moved. */
 static double last_gradient(struct KS(agent) *a)
 {
     double entropy;

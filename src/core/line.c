@@ -79,7 +79,7 @@ ks_status ks_line_split(struct ks_line *line, const char *source, size_t number,
     line->number = number;
     end += strspn(end, "\r");
     if (*end != '\0' && *end != '\n')
-        return ks_line_fail(line, "a carriage return within the line");
+        return ks_line_fail(line, "expected one line, found a carriage return within it");
     if (length >= sizeof line->text)
         return ks_line_fail(line, "the line has %zu characters, expected at most %zu", length,
                             sizeof line->text - 1);

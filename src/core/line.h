@@ -25,7 +25,8 @@ struct ks_line {
     size_t n_options;
 };
 
-/* Splits `text` (one line; '#' starts a comment) into words. n_words is 0 for a blank line. */
+/* Splits `text` (one line; '#' starts a comment) into words. n_words is 0 for a blank line.
+ * A carriage return may only end it. */
 ks_status ks_line_split(struct ks_line *line, const char *source, size_t number, const char *text);
 
 /* Takes the next argument: an integer in low..high. `what` names it in messages. */

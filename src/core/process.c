@@ -33,9 +33,11 @@ void ks_process_begin(void)
 
 ks_status ks_process_flush(void)
 {
-    return fflush(stdout) == 0 && !ferror(stdout)
-               ? KS_OK
-               : ks_fail(KS_FULL, "cannot write to standard output: %s", strerror(errno));
+    const bool flushed = fflush(stdout) == 0;
+
+    return flushed && !ferror(stdout) ? KS_OK
+                                      : ks_fail(KS_FULL, "cannot write to standard output: %s",
+                                                flushed ? "a part is lost" : strerror(errno));
 }
 
 struct plan {

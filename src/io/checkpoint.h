@@ -142,8 +142,8 @@ struct ks_vectors {
 /* A vector file: k vectors of n numbers. Root attributes and other tables are written but not read;
  * attributes that `kappascope analyze` does not write are refused. ks_vectors_read_open reads k and
  * all vectors from an open file into *vectors [k, n], which the caller frees, also after a failure;
- * only k if `vectors` is NULL. So does ks_vectors_read_eigenvalues into *eigenvalues [k]; it leaves
- * it as it is if the vectors are no eigenvectors. */
+ * only k if `vectors` is NULL. ks_vectors_read_eigenvalues reads their eigenvalues into
+ * *eigenvalues [k], which the caller frees; of vectors that have none it leaves it as it is. */
 ks_status ks_vectors_read_open(const struct ks_h5 *h5, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_read_eigenvalues(const struct ks_h5 *h5, size_t k, double **eigenvalues);
 ks_status ks_vectors_write(const char *path, const struct ks_vectors *vectors);

@@ -160,7 +160,7 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
     KS_OWNED double *stored = NULL;
 
     KS_TRY(ks_h5_read_finite(h5, name, shape, &stored));
-    if (c->targets_differ && h5->declared) /* both orders are in memory for a while */
+    if (c->targets_differ && h5->declared) /* at most both orders are in memory */
         *h5->declared += (double)c->minibatches * (double)ks_checkpoint_target_size(c) *
                          sizeof *stored;
     if (c->targets_differ && stored)

@@ -81,7 +81,7 @@ const real *KS(net_features)(const struct KS(net) *net, const real *primal);
  *
  * y = f(x; w): fills the primal block. x [rows, in]; state [states] holds the running averages,
  * which are read in evaluation mode and updated in training mode. NULL in training mode: they are
- * not updated, and a layer that reads them there, too, does as it would without them. */
+ * not updated, and batchrenorm is batchnorm; norm=spectral needs them. */
 void KS(net_forward)(const struct KS(net) *net, const real *w, real *state, const real *x,
                      real *primal);
 

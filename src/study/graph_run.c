@@ -134,7 +134,7 @@ static void print_left(struct work *work, FILE *out)
         fputs(", time left is being measured", out);
 }
 
-/* A job that failed counts as running until make ends. */
+/* `runs` stays true for a job that failed, until make ends; its process is gone. */
 static bool is_alive(const struct ks_graph_job *job)
 {
     return job->runs && kill((pid_t)job->process, 0) == 0;

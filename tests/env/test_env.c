@@ -1,5 +1,5 @@
-/* Environments: episodes of every task, saved states, divergence, and missing or wrong models. For
- * the dog itself see test_dog.c. */
+/* Environments: every task, most of them for an episode; saved states, divergence, and missing or
+ * wrong models. For the dog itself see test_dog.c. */
 #include <pthread.h>
 
 #include "env/physics.h"

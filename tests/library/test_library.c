@@ -1,5 +1,6 @@
 /* The public header: checkpoints from files and from memory against the analyzer, products against
  * the internal operators, the caller's own operators with known spectra, and threads. */
+#include <langinfo.h>
 #include <locale.h>
 #include <pthread.h>
 
@@ -185,21 +186,27 @@ TEST(test_apply)
 
 /* --- the caller's operators --- */
 
-/* The identity, in the locale "C". */
+/* The identity, with points and in the caller's encoding. */
 static int in_points(void *before, const double *v, double *out)
 {
     *out = *v;
-    return uselocale((locale_t)0) == *(locale_t *)before;
+    return uselocale((locale_t)0) == *(locale_t *)before ||
+           strcmp(localeconv()->decimal_point, ".") || strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* Numbers are read and printed with a point in every locale, which stays the caller's. */
+/* Numbers have a point in every locale, here in one with a comma if this system has one. The locale
+ * stays the caller's. */
 TEST(test_locale)
 {
-    locale_t own = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0), before = uselocale(own);
+    locale_t comma = newlocale(LC_ALL_MASK, "de_DE.UTF-8", (locale_t)0);
+    locale_t own = comma ? comma : newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
+    locale_t before = uselocale(own);
+    struct kappascope_sizes sizes;
     struct kappascope_operator *a;
     double x = 1, y;
 
     assert_true(own != (locale_t)0);
+    assert_done(kappascope_arch_sizes("layernorm eps=0.5\ndense 1\nloss mse\n", 3, &sizes));
     assert_done(kappascope_operator_from_product(1, in_points, &own, &a));
     assert_done(kappascope_operator_apply(a, &x, &y));
     assert_true(uselocale(before) == own);

@@ -288,8 +288,8 @@ TEST(test_arrays)
 
 /* Directions that are not searched for: three biases with b - b' - b'' = 0, single groups of a
  * groupnorm affine=no in front of a kernel or that two norms differ in, the constant sums of a
- * simnorm's groups, a bias next to an appended constant, and the scale of an appended constant that
- * a batchnorm makes zero. */
+ * simnorm's groups, a bias next to an appended constant, the scale of an appended constant that a
+ * batchnorm makes zero, and the rows of a filter that see only padding. */
 TEST(test_limits)
 {
     static const struct {

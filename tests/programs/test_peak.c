@@ -127,6 +127,7 @@ TEST(test_peak)
 #if defined(__SANITIZE_ADDRESS__)
     skip(); /* its own memory is many times as large */
 #endif
+    setenv("OMP_NUM_THREADS", "2", 1);
     base = peak("-q --order 6 bn+ce.h5");
     for (const struct shape *s = shapes; s < shapes + SHAPES; s++) {
         write_shape(s);

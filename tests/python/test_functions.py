@@ -231,7 +231,7 @@ class TestPrograms(FunctionTest):
             os.environ["KAPPASCOPE_PROGRAMS"] = folders[2]  # as the programs say where they are
             found.append(os.path.dirname(kappascope.program()))
             w, x, y, _ = critic(self.rng)
-            with self.assertRaisesRegex(OSError, "lib: expected libkappascope.*, found none: run `make`"):
+            with self.assertRaisesRegex(OSError, "lib: expected libkappascope.so.*, found none: run `make`"):
                 kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse")
         self.assertEqual(found, [*folders[::-1], folders[2]])
 

@@ -3,7 +3,7 @@
  * statements may never be false; those with a probability of 99% may miss as often as a binomial
  * test at 1% allows; "+-" is a 95% t-interval. Prints how often each missed and how tight it is.
  *
- *   KS_COVERAGE=full  uses a hundred start vectors for each critic instead of forty
+ *   KS_COVERAGE=full  uses a hundred start vectors for each critic instead of twenty
  */
 #include <omp.h>
 

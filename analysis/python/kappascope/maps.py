@@ -128,9 +128,8 @@ class Map:
         if key == "adam":
             try:
                 self.adam = dict(zip(_ADAM, map(float, values)))
-                if len(values) != len(_ADAM) or not all(0 <= x < 1 for x in self.adam.values()):
-                    raise ValueError
-                if self.adam["eps"] == 0:
+                known = len(values) == 3 and self.adam["eps"] != 0
+                if not known or not all(0 <= x < 1 for x in self.adam.values()):
                     raise ValueError
             except ValueError:
                 said = f"found '{' '.join(values)}'"

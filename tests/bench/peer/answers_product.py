@@ -1,7 +1,7 @@
 """y = H x for a checkpoint, by KappaScope's library, with a count of the products."""
 
 import ctypes
-import glob
+import os
 import sys
 
 import numpy as np
@@ -26,8 +26,8 @@ class Product:
     far."""
 
     def __init__(self, build, path, batches=0):
-        library, = glob.glob(f"{build}/lib/libkappascope.so*") or glob.glob(
-            f"{build}/libkappascope.so*")
+        with open(f"{os.path.dirname(__file__)}/../../../src/VERSION", encoding="ascii") as file:
+            library = f"{build}/lib/libkappascope.so.{file.read().strip()}"
         self.library = ctypes.CDLL(library)
         self.library.kappascope_error.restype = ctypes.c_char_p
         self.library.kappascope_operator_dimension.restype = ctypes.c_size_t
