@@ -195,7 +195,7 @@ static const struct ks_measured_critic *find_critic(const struct ks_measured *m,
 
 /* Pairs of critics of one study that differ in this alone. */
 struct evidence {
-    size_t pairs, count[KS_VERDICTS], higher; /* with a higher return */
+    size_t pairs, count[KS_VERDICTS], returns, higher; /* with returns; with a higher return */
 };
 
 static struct evidence weigh(const struct ks_measured *trained, const struct change *c)
@@ -211,6 +211,7 @@ static struct evidence weigh(const struct ks_measured *trained, const struct cha
             continue;
         e.pairs++;
         e.count[ks_verdict(&with->conditioning, &without->conditioning)]++;
+        e.returns += !isnan(with->return_mean) && !isnan(without->return_mean);
         e.higher += with->return_mean > without->return_mean;
     }
     return e;
@@ -219,7 +220,11 @@ static struct evidence weigh(const struct ks_measured *trained, const struct cha
 static void add_change(const struct change *c, const struct evidence *e, struct ks_document *d)
 {
     const size_t better = e->count[KS_BETTER], worse = e->count[KS_WORSE];
+    char returns[96] = "";
 
+    if (e->returns > 0)
+        snprintf(returns, sizeof returns, " The return was higher with it in %zu of the %zu%s.",
+                 e->higher, e->returns, e->returns < e->pairs ? " whose returns are known" : "");
     if (e->pairs == 0)
         ks_document_add(
             d, KS_BLOCK_ITEM,
@@ -228,10 +233,8 @@ static void add_change(const struct change *c, const struct evidence *e, struct 
     else
         ks_document_add(d, KS_BLOCK_ITEM,
                         "%s: of %zu pairs of trained critics that differ in this alone, %zu were "
-                        "better conditioned with it and %zu worse (%zu undecided). The return was "
-                        "higher with it in %zu of the %zu.%s",
-                        c->words, e->pairs, better, worse, e->count[KS_UNDECIDED], e->higher,
-                        e->pairs,
+                        "better conditioned with it and %zu worse (%zu undecided).%s%s",
+                        c->words, e->pairs, better, worse, e->count[KS_UNDECIDED], returns,
                         better > worse ? ""
                                        : " So there is no evidence here that it helps the "
                                          "conditioning.");
@@ -348,6 +351,8 @@ static void add_figure(const struct ks_audit *a, size_t n,
             snprintf(name, sizeof name, "%s", c->name);
         else
             snprintf(name, sizeof name, "%s (%s)", c->name, c->study);
+        for (char *at = name; (at = strpbrk(at, ",\""));)
+            *at = '_'; /* names stand in tables without quotes */
         ks_table_cells(&table, KS_TEXT(name), KS_TEXT(word_of(c, self)),
                        KS_INTERVAL(c->conditioning.directions));
     }

@@ -144,9 +144,10 @@ struct ks_limit {
     bool upper; /* the statistic bounds its number from above, else from below */
 };
 
-/* Parses "NAME OP NUMBER", OP one of > >= < <=, with or without blanks. KS_USAGE if it is malformed
- * or NAME is not a bound: a point estimate depends on the start vector. */
-ks_status ks_limit_read(const char *expression, struct ks_limit *limit);
+/* Parses "NAME OP NUMBER", OP one of > >= < <=, with or without blanks. KS_USAGE if it is
+ * malformed, if NAME is not a bound, as a point estimate depends on the start vector, or if it
+ * needs a size and count_above is 0. */
+ks_status ks_limit_read(const char *expression, double count_above, struct ks_limit *limit);
 
 /* *met: whether the limit is met. Adds a sentence that says what that shows. An upper bound that is
  * not resolved counts as infinite, a lower bound as minus infinity. KS_USAGE, with `path` in the

@@ -138,19 +138,22 @@ static void find_steps(const struct ks_audit *a, struct ks_document *d)
         const double most = s ? ratio * ks_statistic_value(s, KS_STAT_LAMBDA_MAX_UPPER) /
                                     ks_statistic_value(s, KS_STAT_LAMBDA_MAX)
                               : NAN;
+        const bool negative = s && -ks_statistic_value(s, KS_STAT_LAMBDA_MIN) >
+                                       ks_statistic_value(s, KS_STAT_NOISE_FLOOR);
         char text[KS_INTERVAL_TEXT];
 
         if (ratio > 0)
-            ks_document_add(d, KS_BLOCK_ITEM,
-                            "On a quadratic with this curvature, steps of %s with the stored "
-                            "learning rate of %.3g %s. The largest eigenvalue, divided by the "
-                            "largest one with stable steps: %s.",
-                            rules[i].words,
-                            ks_attribute_number(&s->attributes, "sharpness_learning_rate"),
-                            ratio > 1  ? "are unstable"
-                            : most < 1 ? "are stable"
-                                       : "may be unstable",
-                            ks_interval_text((struct ks_interval){ratio, most}, KS_BRACKETS, text));
+            ks_document_add(
+                d, KS_BLOCK_ITEM,
+                "On a quadratic with this curvature, steps of %s with the stored "
+                "learning rate of %.3g %s%s. The largest eigenvalue, divided by the "
+                "largest one with stable steps: %s.",
+                rules[i].words, ks_attribute_number(&s->attributes, "sharpness_learning_rate"),
+                ratio > 1  ? "are unstable"
+                : most < 1 ? "are stable"
+                           : "may be unstable",
+                negative && !(ratio > 1) ? " along the directions of positive curvature" : "",
+                ks_interval_text((struct ks_interval){ratio, most}, KS_BRACKETS, text));
     }
 }
 

@@ -10,15 +10,13 @@
 #include "statistics/catalogue.h"
 #include "statistics/statistics.h"
 
-/* Whether a statistic that is shown to readers has this name and, behind it, `end`. */
-static bool is_end(const char *name, const char *end)
+/* Whether this is the upper, or the lower, end of a statistic that is shown to readers. */
+static bool is_end(const char *name, bool upper)
 {
-    const size_t length = ks_path_stem(name, end);
-
     for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++) {
-        const char *of = ks_catalogue[*id].name;
+        const char *end = upper ? ks_catalogue[*id].upper : ks_catalogue[*id].lower;
 
-        if (name[length] && strlen(of) == length && strncmp(of, name, length) == 0)
+        if (end && strcmp(end, name) == 0)
             return true;
     }
     return false;
@@ -28,7 +26,7 @@ static bool is_lower_bound(const char *name)
 {
     const enum ks_statistic_id id = ks_catalogue_find(name);
 
-    return (id < KS_STATISTICS && ks_catalogue[id].is_lower_bound) || is_end(name, "_lower");
+    return (id < KS_STATISTICS && ks_catalogue[id].is_lower_bound) || is_end(name, false);
 }
 
 static ks_status refuse(const char *expression, const char *name)
@@ -59,7 +57,7 @@ static ks_status malformed(const char *expression)
                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, expression);
 }
 
-ks_status ks_limit_read(const char *expression, struct ks_limit *l)
+ks_status ks_limit_read(const char *expression, double count_above, struct ks_limit *l)
 {
     static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     const char *start = expression + strspn(expression, " "), *next;
@@ -79,8 +77,13 @@ ks_status ks_limit_read(const char *expression, struct ks_limit *l)
     next += strspn(next, " ");
     if (!ks_parse_number(next, -1e300, 1e300, &l->value))
         return malformed(expression);
-    l->upper = is_end(l->name, "_upper");
-    return l->upper || is_lower_bound(l->name) ? KS_OK : refuse(expression, l->name);
+    l->upper = is_end(l->name, true);
+    if (!l->upper && !is_lower_bound(l->name))
+        return refuse(expression, l->name);
+    return count_above > 0 || ks_catalogue_of_column(l->name) != KS_STAT_DIRECTIONS_ABOVE
+               ? KS_OK
+               : ks_fail(KS_USAGE, "--fail-if: %s: expected a size, --count-above X, found none",
+                         l->name);
 }
 
 static bool is_met(const struct ks_limit *l, double value)
@@ -110,10 +113,6 @@ ks_status ks_limit_judge(const struct ks_limit *l, const char *path, const struc
     double value;
     char found[32] = "not resolved";
 
-    if (ks_catalogue_of_column(l->name) == KS_STAT_DIRECTIONS_ABOVE &&
-        !ks_statistic_present(s, KS_STAT_DIRECTIONS_ABOVE))
-        return ks_fail(KS_USAGE, "%s: --fail-if: %s: expected a size, --count-above X, found none",
-                       path, l->name);
     if (!ks_attribute_find(&s->statistics, l->name))
         return ks_fail(KS_USAGE, "%s: --fail-if: expected a statistic of analyze, found '%s'", path,
                        l->name);

@@ -180,7 +180,7 @@ static bool are_one_run(size_t n, const struct ks_audit *a)
         for (size_t j = 0; j < i; j++) {
             const struct ks_audit_summary *x = &a[i].summary, *y = &a[j].summary;
 
-            if (isnan(x->env_step) || x->env_step == y->env_step ||
+            if (isnan(x->env_step) || isnan(y->env_step) || x->env_step == y->env_step ||
                 x->parameters != y->parameters || x->critics != y->critics ||
                 strcmp(x->loss, y->loss) != 0 || strcmp(x->env, y->env) != 0)
                 return false;

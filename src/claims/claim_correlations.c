@@ -96,7 +96,8 @@ static size_t add_runs(const struct ks_claim_values *v, size_t n, const size_t *
     return kept;
 }
 
-/* Whether enough architectures have a last return (IQM over seeds) above twice that at step 0. */
+/* Whether enough architectures have a last return (IQM over seeds) above twice that at step 0
+ * (ks_has_doubled). */
 static bool have_learned(const struct ks_comparison *c)
 {
     const struct ks_study *s = c->results->study;
@@ -110,7 +111,7 @@ static bool have_learned(const struct ks_comparison *c)
             first[i] = c->run[at]->returns[0];
             last[i] = c->last[at];
         }
-        learned += ks_iqm(c->runs[k], last) > 2 * ks_iqm(c->runs[k], first);
+        learned += ks_has_doubled(ks_iqm(c->runs[k], first), ks_iqm(c->runs[k], last));
     }
     return learned >= LEAST_LEARNED;
 }

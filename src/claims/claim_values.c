@@ -286,7 +286,7 @@ static double find_learned(const struct ks_results *r, const struct ks_result *r
     const double start = find_start(r, run->architecture);
 
     for (size_t k = 1; k < r->study->n_evaluations; k++)
-        if (run->returns[k] > 2 * start)
+        if (ks_has_doubled(start, run->returns[k]))
             return (double)r->study->evaluation[k];
     return 0;
 }

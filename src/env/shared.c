@@ -203,7 +203,9 @@ static ks_status describe(struct ks_env_shared *s)
     const struct kappascope_env_description *about;
 
     KS_TRY(find(s, "kappascope_env_describe", &function));
+    run(s->path);
     about = function();
+    run(NULL);
     if (!about)
         return ks_fail(KS_FORMAT, "%s: kappascope_env_describe: returned NULL", s->path);
     s->about = *about;
@@ -225,7 +227,9 @@ static ks_status load(struct ks_env_shared *s, char **identity)
     KS_TRY(ks_print_string(identity, "SHA-256 of the shared object: %s\n", digest));
     if (atexit(refuse_exit) != 0)
         return ks_fail(KS_RUN, "%s: no function can be called at the program's end", s->path);
+    run(s->path); /* its constructors */
     s->library = dlopen(s->path, RTLD_NOW | RTLD_LOCAL);
+    run(NULL);
     if (!s->library)
         return ks_fail(KS_FORMAT, "%s: expected a shared object: %s", s->path, dlerror());
     KS_TRY(describe(s));

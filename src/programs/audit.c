@@ -144,7 +144,8 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
     for (size_t i = 0; i < limits->n; i++) {
         if (job->n_limits == LIMITS)
             return ks_fail(KS_USAGE, "--fail-if: expected at most %d of them", LIMITS);
-        KS_TRY(ks_limit_read(limits->text[i], &job->limit[job->n_limits++]));
+        KS_TRY(ks_limit_read(limits->text[i], command.audit.count_above,
+                             &job->limit[job->n_limits++]));
     }
     job->n = command.training.arch ? KS_AUDIT_TRAINED : arguments->n_rest;
     job->checkpoint = command.training.arch ? (const char *const *)job->trained : arguments->rest;

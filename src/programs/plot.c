@@ -8,11 +8,12 @@ static struct command {
     size_t resamples;
 } command;
 
-static const struct ks_key keys[] = {{"resamples", KS_ROW_COUNT(0, 10000000),
-                                      KS_DIGITS(KS_BOOTSTRAP_RESAMPLES),
-                                      KS_KEY_AT(struct command, resamples), 0, "B",
-                                      "bootstrap resamples per interval, 0 for no intervals"},
-                                     KS_KEYS_END};
+static const struct ks_key keys[] = {
+    {"resamples", KS_ROW_COUNT(0, 10000000), KS_DIGITS(KS_BOOTSTRAP_RESAMPLES),
+     KS_KEY_AT(struct command, resamples), 0, "B",
+     "bootstrap resamples per interval, 0 for no intervals (claims on "
+     "correlations need them)"},
+    KS_KEYS_END};
 
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},

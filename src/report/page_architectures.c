@@ -42,7 +42,10 @@ static void add_value(const struct ks_estimate *e, bool bound, struct ks_documen
     char value[32], low[32], high[32], shown[40], interval[80];
     struct ks_cell cell;
 
-    snprintf(shown, sizeof shown, "%s%s", bound ? "≥ " : "", value_text(e->value, value));
+    if (bound && isfinite(e->value))
+        snprintf(shown, sizeof shown, "≥ %s", ks_bound_text(e->value, value));
+    else
+        snprintf(shown, sizeof shown, "%s%s", bound ? "≥ " : "", value_text(e->value, value));
     snprintf(interval, sizeof interval, "[%s, %s]", value_text(e->in.lower, low),
              value_text(e->in.upper, high));
     cell = ks_cell_or(ks_cell_printed(shown, e->value), "undefined");

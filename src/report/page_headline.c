@@ -32,8 +32,8 @@ static size_t count_learned(const struct ks_page *page)
             learned++; /* the return before training is not known */
             continue;
         }
-        learned += row->value[KS_RETURN].value >
-                   2 * ks_comparison_return(r, row->architecture, first);
+        learned += ks_has_doubled(ks_comparison_return(r, row->architecture, first),
+                                  row->value[KS_RETURN].value);
     }
     return learned;
 }

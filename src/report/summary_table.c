@@ -291,6 +291,15 @@ const char *ks_value_text(double value, char text[32])
     return text;
 }
 
+const char *ks_bound_text(double bound, char text[32])
+{
+    const double unit = bound < 10 ? 1e-3 : bound < 1000 ? 0.1 : 1;
+
+    if (isfinite(bound))
+        bound = bound >= 1e5 ? ks_round_down(bound, 3) : floor(bound / unit) * unit;
+    return ks_value_text(bound, text);
+}
+
 /* The columns of the printed table: of values, or of ranges. */
 static const struct {
     bool range;
@@ -313,8 +322,10 @@ static void add_row(const struct ks_study *s, const struct ks_row *row, struct k
         const double value = row->value[i].value;
         char text[32];
 
+        if (!printed[c].range)
+            (i == KS_KAPPA_EFFECTIVE_BOUND ? ks_bound_text : ks_value_text)(value, text);
         ks_document_cell(d, printed[c].range ? ks_cell_interval(row->range[i].median, KS_IN_WORDS)
-                                             : ks_cell_printed(ks_value_text(value, text), value));
+                                             : ks_cell_printed(text, value));
     }
 }
 

@@ -112,5 +112,7 @@ ks_status ks_summary_print(const struct ks_results *results, const struct ks_sum
                            FILE *out);
 /* A value in few digits ("1.30e+06"; "-" for NaN) in text[32]. */
 const char *ks_value_text(double value, char text[32]);
+/* A lower bound, from 1, rounded downwards to as many digits. */
+const char *ks_bound_text(double bound, char text[32]);
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef KS_RESULTS_AGGREGATE_H
 #define KS_RESULTS_AGGREGATE_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,12 @@
 /* Interquartile mean: sorts `values`, drops floor(n/4) from each end and returns the mean of the
  * rest. Infinite values sort to the ends; a NaN or n = 0 gives NaN. */
 double ks_iqm(size_t n, double *values);
+/* Whether a return is above twice that at the start: the policy has learned. For a return below 0
+ * at the start: whether it has risen by more than its size. */
+static inline bool ks_has_doubled(double start, double value)
+{
+    return value - start > fabs(start);
+}
 /* The interquartile mean without the NaNs. */
 double ks_iqm_drop(size_t n, double *values);
 

@@ -193,13 +193,15 @@ static bool is_designed(const struct ks_results *r, size_t a)
     return !r->study->architecture[a].elsewhere || r->study->architecture[a].has_factors;
 }
 
-/* The first member of a group that has spectra of the analysis; n_architectures: none. */
+/* The first member of a group, without those that are mixed, that has spectra of the analysis;
+ * n_architectures: none. */
 static size_t find_member(const struct ks_results *r, size_t group, size_t analysis)
 {
     size_t a = 0;
 
-    while (a < r->study->n_architectures &&
-           (r->conditions[a].group != group || !has_spectra(r, analysis, a)))
+    while (
+        a < r->study->n_architectures &&
+        (r->conditions[a].group != group || r->conditions[a].mixed || !has_spectra(r, analysis, a)))
         a++;
     return a;
 }
@@ -210,7 +212,7 @@ static bool has_loss(const struct ks_results *r, size_t a, size_t group, size_t 
     const struct ks_list *loss = &conditions_of(r, analysis, a)->value[KS_CONDITION_LOSS];
 
     for (size_t b = 0; b < r->study->n_architectures; b++)
-        if (r->conditions[b].group == group &&
+        if (r->conditions[b].group == group && !r->conditions[b].mixed &&
             (are_equal(loss, &conditions_of(r, analysis, b)->value[KS_CONDITION_LOSS]) ||
              (is_designed(r, a) && is_designed(r, b))))
             return true;
@@ -238,10 +240,11 @@ static bool agrees(const struct ks_results *r, size_t a, size_t group, size_t an
 /* Whether `a` and the members of the group, without those that are mixed, agree. */
 static bool belongs(const struct ks_results *r, size_t a, size_t group)
 {
-    bool all = !r->conditions[a].mixed;
+    bool all = !r->conditions[a].mixed, any = false;
 
     for (size_t b = 0; b < r->study->n_architectures; b++)
-        all = all && (r->conditions[b].group != group || !r->conditions[b].mixed);
+        any = any || (r->conditions[b].group == group && !r->conditions[b].mixed);
+    all = all && any;
     for (size_t k = 0; k < r->study->n_analyses; k++)
         for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
             all = all && agrees(r, a, group, k, c);

@@ -208,6 +208,7 @@ static ks_status add_run(const char *dir, const struct ks_study *study, struct k
     struct ks_score_row row = {.seed = (double)study->seed[run.seed]};
     KS_OWNED char *relative = NULL, *folder = NULL, *path = NULL;
     KS_OWNED double *value = NULL;
+    size_t last = study->n_evaluations; /* that this run is to have, of all that runs have */
     bool malformed;
 
     KS_TRY(ks_study_run_folder(study, run.architecture, run.seed, &relative));
@@ -218,15 +219,17 @@ static ks_status add_run(const char *dir, const struct ks_study *study, struct k
     KS_TRY(keep_name(rows, study->env, &row.task));
     KS_TRY(keep_settings(rows, &study->architecture[run.architecture].settings, &row.settings));
     KS_TRY(ks_alloc(study->n_evaluations, sizeof *value, &value));
-    for (size_t k = 0; k < study->n_evaluations; k++)
+    for (size_t k = 0; k < study->n_evaluations; k++) {
         value[k] = NAN;
+        if (ks_study_has_return(study, (struct ks_study_place){run.architecture, run.seed, k}))
+            last = k;
+    }
     KS_TRY(ks_returns_read(study, run, folder, value, &malformed));
     KS_TRY(malformed ? KS_FORMAT : KS_OK); /* the message is there */
     for (size_t k = 0; k < study->n_evaluations; k++) {
         row.step = (double)study->evaluation[k];
         row.value = value[k];
-        if (!isnan(value[k]) ||
-            (k + 1 == study->n_evaluations && !study->architecture[run.architecture].elsewhere))
+        if (!isnan(value[k]) || (k == last && !study->architecture[run.architecture].elsewhere))
             KS_TRY(add_row(rows, &row));
     }
     return KS_OK;

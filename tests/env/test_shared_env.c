@@ -321,6 +321,12 @@ TEST_IN_FOLDER(test_misbehaviour)
     compile_text(ONE OBSERVE "#include <stdlib.h>\n" STEP("exit(0);\nreturn 0;\n"), "some.so");
     assert_int_equal(train(run), 1);
     assert_complains("kappascope-train: ./some.so: the task's code has called exit()\n");
+    compile_text(
+        ONE OBSERVE "#include <stdlib.h>\n" STEP(
+            "return 0;\n") "__attribute__((constructor)) static void leave(void) { exit(0); }\n",
+        "some.so");
+    assert_int_equal(train(run), 1);
+    assert_complains("kappascope-train: ./some.so: the task's code has called exit()\n");
     compile_text(ONE OBSERVE "#include <unistd.h>\n" STEP("for (;;)\nsleep(1);\n"), "some.so");
     snprintf(launcher, sizeof launcher,
              "sh -c '\"$@\" & sleep 2; kill $!; kill $!; sleep 3; kill $!; wait $!' sh");

@@ -80,6 +80,20 @@ static void correlate(double of_lower, double p_lower, double of_upper, double p
     add_correlation(0, q99_upper, of_upper, p_upper);
 }
 
+/* A bound is never shown as more than it is. */
+TEST(test_bound_text)
+{
+    static const struct {
+        double bound;
+        const char *text;
+    } cases[] = {{129600, "1.29e+05"}, {12794.9, "12794"}, {134.47, "134.4"},
+                 {9.9999, "9.999"},    {INFINITY, "inf"},  {NAN, "-"}};
+    char text[32];
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(ks_bound_text(cases[i].bound, text), cases[i].text);
+}
+
 static void write_correlated(double of_lower, double p_lower, double of_upper, double p_upper)
 {
     correlate(of_lower, p_lower, of_upper, p_upper);

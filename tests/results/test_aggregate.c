@@ -26,6 +26,13 @@ TEST(test_iqm_by_hand)
     assert_close(iqm(10, ten), 4.5, 0);
 }
 
+TEST(test_doubled)
+{
+    assert_true(ks_has_doubled(10, 21) && !ks_has_doubled(10, 20) && ks_has_doubled(0, 1));
+    assert_true(ks_has_doubled(-290, 1) && !ks_has_doubled(-290, -10));
+    assert_false(ks_has_doubled(-290, -310) || ks_has_doubled(NAN, 1) || ks_has_doubled(1, NAN));
+}
+
 TEST(test_infinite_and_undefined_values)
 {
     double values[] = {
