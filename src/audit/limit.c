@@ -10,13 +10,14 @@
 #include "statistics/catalogue.h"
 #include "statistics/statistics.h"
 
-/* Whether this is the upper, or the lower, end of a statistic that is shown to readers. */
+/* Whether this is the upper, or the lower, end of a statistic that is shown to readers, and not the
+ * statistic itself, which is one end of lambda_min's interval. */
 static bool is_end(const char *name, bool upper)
 {
     for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++) {
         const char *end = upper ? ks_catalogue[*id].upper : ks_catalogue[*id].lower;
 
-        if (end && strcmp(end, name) == 0)
+        if (end && strcmp(end, name) == 0 && strcmp(end, ks_catalogue[*id].name) != 0)
             return true;
     }
     return false;

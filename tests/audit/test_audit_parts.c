@@ -144,8 +144,8 @@ TEST(test_refused_limits)
     struct ks_limit limit;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_fails(ks_limit_read(cases[i][0], &limit), KS_USAGE, cases[i][1]);
-    assert_ok(ks_limit_read(" kappa_q99_upper <= 2e3", &limit));
+        assert_fails(ks_limit_read(cases[i][0], 0, &limit), KS_USAGE, cases[i][1]);
+    assert_ok(ks_limit_read(" kappa_q99_upper <= 2e3", 0, &limit));
     assert_true(limit.upper && limit.equal && !limit.above);
     assert_close(limit.value, 2000, 0);
 }
@@ -160,10 +160,10 @@ TEST(test_unresolved)
 
     ks_attribute_add_number(&s.statistics, "kappa_q99_upper", NAN);
     ks_attribute_add_number(&s.statistics, "kappa_q99_lower", NAN);
-    assert_ok(ks_limit_read("kappa_q99_upper>1e9", &limit));
+    assert_ok(ks_limit_read("kappa_q99_upper>1e9", 0, &limit));
     assert_ok(ks_limit_judge(&limit, "x.h5", &s, &met, &d));
     assert_true(met);
-    assert_ok(ks_limit_read("kappa_q99_lower>1", &limit));
+    assert_ok(ks_limit_read("kappa_q99_lower>1", 0, &limit));
     assert_ok(ks_limit_judge(&limit, "x.h5", &s, &met, &d));
     assert_false(met);
     assert_contains(d.block[1].text, "not resolved: not met: not shown to be worse");
