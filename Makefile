@@ -115,6 +115,10 @@ $(BUILD)/src/env/%.o: CFLAGS += -ffp-contract=off
 $(BUILD)/src/core/split.o: CFLAGS += -ffp-contract=off
 $(BUILD)/src/core/split_amx.o: override CC := $(AMX_CC)
 $(BUILD)/tests/%.o: CPPFLAGS += -iquote tests/support
+# Compiled in half the time of -O3. Benchmarks need that, and a test that rounds as the program does.
+$(BUILD)/tests/%.o: CFLAGS += -O1
+$(BUILD)/tests/bench/%.o: CFLAGS += -O3
+$(BUILD)/tests/programs/test_compat.o: CFLAGS += -O3
 # cmocka passes a state to each test, which few need.
 $(BUILD)/tests/%.o: WARN += -Wno-unused-parameter
 # Tests and benchmarks of training have its precision. Systems are compared with definitions in double.

@@ -40,8 +40,15 @@ struct ks_env_engine {
     void (*state_get)(const struct ks_env *env, double *state);
 };
 
+/* Elements of a model as XML: <tag name="name"> and <tag file="name">, or all of the tag if `name`
+ * is NULL. */
+struct ks_env_removal {
+    const char *tag, *name;
+};
+
 /* What the tasks of a suite have in common: where their models are, and in which order they call
  * MuJoCo. */
+
 struct ks_env_suite {
     const struct ks_env_engine *engine;
     const char *package;  /* the Python package whose models are used, and its folder when
@@ -54,6 +61,9 @@ struct ks_env_suite {
     const char *target;   /* of make: installs that folder                             */
     size_t action_repeat; /* control steps of an agent step, in published results      */
     size_t steps;         /* control steps of an episode                               */
+    /* The sky is taken out of models that are not drawn; the last element has the tag NULL. NULL:
+     * nothing. */
+    const struct ks_env_removal *sky;
     /* Before the start state is set; after it; a control step of `substeps` physics steps; after
      * mj_setState, so that the next control step goes on with the same bits (NULL: nothing). */
     void (*reset)(mjModel *model, mjData *data);
@@ -118,11 +128,6 @@ struct ks_env_element {
 #define KS_SITE(name)          KS_ELEMENT(mjOBJ_SITE, name, 0)
 #define KS_SENSOR(name, width) KS_ELEMENT(mjOBJ_SENSOR, name, width)
 
-/* Elements of a model as XML: <tag name="name">, or all of the tag if `name` is NULL. */
-struct ks_env_removal {
-    const char *tag, *name;
-};
-
 struct ks_env_domain {
     const struct ks_env_suite *suite;
     struct {
@@ -186,9 +191,10 @@ ks_status ks_env_task_find(const char *name, const struct ks_env_task **task);
 ks_status ks_env_shared_read(const char *path, struct ks_env *env);
 void ks_env_shared_free(struct ks_env_shared *shared);
 
-/* model.c: reads the task's model from its suite's package, edits and compiles it. The caller frees
- * it with mj_deleteModel. KS_MISSING if a file is missing. */
-ks_status ks_env_load(const struct ks_env_task *task, mjModel **model);
+/* model.c: reads the task's model from its suite's package, edits and compiles it. Only a model
+ * that is `drawn` has a sky. The caller frees it with mj_deleteModel. KS_MISSING if a file is
+ * missing. */
+ks_status ks_env_load(const struct ks_env_task *task, bool drawn, mjModel **model);
 /* Sets env->ids. KS_FORMAT if the compiled model lacks an element, or a sensor has another width.
  */
 ks_status ks_env_find_elements(struct ks_env *env);

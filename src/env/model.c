@@ -125,8 +125,9 @@ static bool is_meant(const struct ks_env_removal *what, const char *tag, const c
     if (strcmp(tag, what->tag) != 0 || !what->name)
         return strcmp(tag, what->tag) == 0;
     for (; *attributes; attributes += 2)
-        if (strcmp(attributes[0], "name") == 0)
-            return strcmp(attributes[1], what->name) == 0;
+        if ((strcmp(attributes[0], "name") == 0 || strcmp(attributes[0], "file") == 0) &&
+            strcmp(attributes[1], what->name) == 0)
+            return true;
     return false;
 }
 
@@ -193,10 +194,10 @@ static void XMLCALL end(void *argument, const char *tag)
         c->depth--;
 }
 
-/* Removes the elements <tag name="name">, or all of the tag if `name` is NULL, from *text; or sets
- * their attribute `size` to `resized`. */
-static ks_status edit(const char *path, const struct ks_env_removal *what, const char *resized,
-                      char **text, size_t *size)
+/* Removes the elements from *text; or sets their attribute `size` to `resized`. KS_FORMAT if `must`
+ * and the model has no element of that name. */
+static ks_status edit(const char *path, const struct ks_env_removal *what, bool must,
+                      const char *resized, char **text, size_t *size)
 {
     KS_CLEARED_BY(copy_clear)
     struct copy c = {.parser = XML_ParserCreate(NULL), .what = what, .size = resized};
@@ -212,7 +213,7 @@ static ks_status edit(const char *path, const struct ks_env_removal *what, const
         return ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
     if (c.overflows)
         return ks_fail(KS_FORMAT, "%s: %s: expected attributes without entities", path, what->tag);
-    if (c.found == 0 && what->name)
+    if (c.found == 0 && what->name && must)
         return ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, what->tag, what->name);
     free(*text);
     *text = c.text, c.text = NULL;
@@ -284,19 +285,27 @@ static ks_status resize_floor(const struct ks_env_task *task, const char *path, 
     if (!(half > 0))
         return KS_OK;
     snprintf(words, sizeof words, "%.17g %.17g %.17g", half, half, task->domain->floor.grid);
-    return edit(path, &floor, words, text, size);
+    return edit(path, &floor, true, words, text, size);
 }
 
-static ks_status edit_and_compile(const struct ks_env_task *task, const char *path,
+static ks_status remove_elements(const char *path, const struct ks_env_removal *removed, bool must,
+                                 char **text, size_t *size)
+{
+    for (; removed && removed->tag; removed++)
+        KS_TRY(edit(path, removed, must, NULL, text, size));
+    return KS_OK;
+}
+
+static ks_status edit_and_compile(const struct ks_env_task *task, bool drawn, const char *path,
                                   const char *hint, mjModel **model)
 {
-    const struct ks_env_removal *removed = task->domain->removed;
     KS_OWNED char *text = NULL;
     size_t size = 0;
 
     KS_TRY(ks_text_read(path, &text, &size));
-    for (; removed->tag; removed++)
-        KS_TRY(edit(path, removed, NULL, &text, &size));
+    KS_TRY(remove_elements(path, task->domain->removed, true, &text, &size));
+    if (!drawn)
+        KS_TRY(remove_elements(path, task->domain->suite->sky, false, &text, &size));
     KS_TRY(resize_floor(task, path, &text, &size));
     return compile_model(path, &(struct source){text, (int)size, hint}, model);
 }
@@ -310,7 +319,7 @@ static ks_status advise(const struct ks_env_suite *suite, char **hint)
                            suite->variable, suite->package);
 }
 
-ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
+ks_status ks_env_load(const struct ks_env_task *task, bool drawn, mjModel **model)
 {
     const struct ks_env_domain *domain = task->domain;
     const struct ks_env_suite *suite = domain->suite;
@@ -326,8 +335,9 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
     if (access(path, R_OK) != 0)
         return ks_fail(KS_MISSING, "%s: the model of %s does not exist: %s", path, task->name,
                        hint);
-    return domain->removed ? edit_and_compile(task, path, hint, model)
-                           : compile_model(path, &(struct source){.hint = hint}, model);
+    return domain->removed || suite->sky
+               ? edit_and_compile(task, drawn, path, hint, model)
+               : compile_model(path, &(struct source){.hint = hint}, model);
 }
 
 /* --- elements of the compiled model --- */

@@ -167,8 +167,8 @@ ks_status ks_render_new(struct ks_env *env, size_t height, size_t width, struct 
 
     assert(height > 0 && width > 0 && height <= MOST_SIDE && width <= MOST_SIDE);
     *render = NULL;
-    if (!env->model)
-        return ks_fail(KS_USAGE, "%s: expected a task of MuJoCo's, which can be drawn",
+    if (!env->pixels)
+        return ks_fail(KS_USAGE, "%s: expected a task NAME-pixels, which can be drawn",
                        ks_env_name(env));
     KS_TRY(ks_alloc(1, sizeof *r, &r));
     r->env = env;

@@ -35,7 +35,7 @@ static ks_status open_model(struct ks_env *env, const struct ks_env_options *opt
     const struct ks_env_domain *domain = env->task->domain;
 
     KS_TRY(ks_physics_start());
-    KS_TRY(ks_env_load(env->task, &env->model));
+    KS_TRY(ks_env_load(env->task, env->pixels != NULL, &env->model));
     KS_TRY(check_sizes(env));
     if (options)
         KS_TRY(ks_physics_set_flags(env->model, options->nativeccd, options->multiccd));

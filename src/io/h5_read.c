@@ -287,7 +287,7 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
 
     KS_TRY(open_set(h5, object, &set, &found));
     KS_TRY(compare_shape(h5, object, shape, &found));
-    /* HDF5 leaves those as they are that a file with H5D_FILL_TIME_NEVER does not have */
+    /* numbers that were never written, under H5D_FILL_TIME_NEVER, HDF5 leaves as they are */
     memset(values, 0, (size_t)count(shape) * sizeof *values);
     return count(shape) == 0 || read_values(set, values)
                ? KS_OK

@@ -42,7 +42,7 @@ TEST(test_frames)
 {
     static uint8_t frame[3][FRAME];
     const double action[6] = {1, -1, 1, -1, 1, -1};
-    struct ks_env *env = new_env("walker-run"), *other = new_env("walker-run");
+    struct ks_env *env = new_env("walker-run-pixels"), *other = new_env("walker-run-pixels");
     struct ks_render *render[2] = {new_render(env, SIDE, SIDE), new_render(other, SIDE, SIDE)};
     double observation[WIDEST], reward;
     enum ks_env_end end;
@@ -75,7 +75,7 @@ TEST(test_simulation)
     enum ks_env_end end;
 
     for (size_t drawn = 0; drawn < 2; drawn++) {
-        struct ks_env *env = new_env("quadruped-run");
+        struct ks_env *env = new_env(drawn ? "quadruped-run-pixels" : "quadruped-run");
         struct ks_render *render = drawn ? new_render(env, SIDE, SIDE) : NULL;
         struct ks_rng rng = ks_rng_start(3, 1);
 

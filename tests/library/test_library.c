@@ -186,8 +186,9 @@ TEST(test_apply)
 
 /* --- the caller's operators --- */
 
-/* The identity, with points and in the caller's encoding. */
-static int in_points(void *before, const double *v, double *out)
+/* The identity. It fails if the locale is the caller's, or if its decimal character is not a point,
+ * or its encoding not the caller's. */
+static int identity(void *before, const double *v, double *out)
 {
     *out = *v;
     return uselocale((locale_t)0) == *(locale_t *)before ||
@@ -207,7 +208,7 @@ TEST(test_locale)
 
     assert_true(own != (locale_t)0);
     assert_done(kappascope_arch_sizes("layernorm eps=0.5\ndense 1\nloss mse\n", 3, &sizes));
-    assert_done(kappascope_operator_from_product(1, in_points, &own, &a));
+    assert_done(kappascope_operator_from_product(1, identity, &own, &a));
     assert_done(kappascope_operator_apply(a, &x, &y));
     assert_true(uselocale(before) == own);
     freelocale(own);

@@ -20,10 +20,12 @@ enum { SIDE = 84, FRAME = 3 * SIDE * SIDE };
 
 /* Draws the states of which the record has pictures, in the file `path`, and counts those that have
  * the same bytes. */
-static ks_status compare_frames(struct ks_env *env, const struct trajectory *t, const char *path,
-                                size_t *equal, size_t *frames)
+static ks_status compare_frames(const struct trajectory *t, const char *path, size_t *equal,
+                                size_t *frames)
 {
     static uint8_t here[FRAME], there[FRAME];
+    KS_OWNED char *task = NULL;
+    KS_OWNED_BY(ks_env_free) struct ks_env *env = NULL;
     KS_OWNED_BY(ks_render_free) struct ks_render *render = NULL;
     double observation[WIDEST], reward;
     enum ks_env_end end;
@@ -41,6 +43,8 @@ static ks_status compare_frames(struct ks_env *env, const struct trajectory *t, 
                          path, t->steps, t->episodes);
         goto done;
     }
+    KS_GO(ks_print_string(&task, "%s-pixels", t->task));
+    KS_GO(ks_env_new(task, NULL, &env));
     KS_GO(ks_render_new(env, SIDE, SIDE, &render));
     for (size_t episode = 0; episode < t->episodes; episode++)
         for (size_t i = 0; i < each; i++, ++*frames) {
@@ -89,7 +93,7 @@ static ks_status replay_file(const char *path, struct deviation *d)
     KS_GO(check_sizes(path, &t, env));
     KS_GO(replay_episodes(env, &t, d));
     KS_GO(replay_starts(env, &t, d));
-    KS_GO(compare_frames(env, &t, frames, &d->equal_frames, &d->frames));
+    KS_GO(compare_frames(&t, frames, &d->equal_frames, &d->frames));
     printf("%-23s %6zu %8zu %8zu %8zu %12.3g %10.3g %8zu %7zu %10.3g %7zu %8.3f %zu/%zu\n", t.task,
            d->steps, d->terminal, d->values, d->differing, d->observation, d->reward, d->scored,
            t.starts, d->start, d->solved, 1e3 * d->seconds / (double)d->steps, d->equal_frames,

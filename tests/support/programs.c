@@ -1,6 +1,6 @@
 #include "programs.h"
 
-char printed[1 << 16], complained[1 << 14], launcher[128];
+char printed[1 << 16], complained[1 << 14], launcher[256];
 
 const char *program_path(const char *name)
 {

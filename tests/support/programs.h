@@ -13,7 +13,7 @@
 extern char printed[1 << 16], complained[1 << 14];
 
 /* a command in front of the program, such as "timeout 10" */
-extern char launcher[128];
+extern char launcher[256];
 
 /* 60 agent steps, 30 of them before the first update; 2 checkpoints, and one before the first
  * update. The task takes little time to start. */

@@ -3,8 +3,13 @@
 #
 # Runs test programs with a thread each, $JOBS at a time; then prints which were the slowest, which failed, and how many
 # passed. A program is skipped if it ends with the status 77. FOLDER/times keeps each program's status and time.
+#
+# The programs start themselves again if OpenBLAS has chosen a slow kernel, which test programs do not: the kernel that
+# they choose is set for all.
 set -eu
-export TIMES="$1/times" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+: "${OPENBLAS_CORETYPE:=$("$KS_BIN/kappascope-analyze" --version | sed -n 's/^OpenBLAS .*, kernel //p')}"
+export OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OMP_WAIT_POLICY=passive
+export TIMES="$1/times"
 shift
 [ $# -gt 0 ] || { echo 'no test has this name' >&2; exit 1; }
 
