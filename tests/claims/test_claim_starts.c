@@ -66,12 +66,14 @@ TEST_WITH(test_words_of_each_start, make_starts, claimed_end)
 TEST_THREE_SEEDS(test_one_start)
 {
     char text[KS_CLAIM_STARTS_TEXT];
+    const struct ks_claims *claims;
 
     ks_claims_starts(lowest(KS_CLAIM_PAPER), text);
     assert_string_equal(text, "one start vector");
-    for (size_t i = 0; i < judge(0)->n; i++) /* and no mean over several */
-        assert_false(judge(0)->row[i].statistic == KS_CLAIM_REVISED &&
-                     judge(0)->row[i].claim->quantity == KS_CLAIM_KAPPA);
+    claims = judge(0);
+    for (size_t i = 0; i < claims->n; i++) /* and no mean over several */
+        assert_false(claims->row[i].statistic == KS_CLAIM_REVISED &&
+                     claims->row[i].claim->quantity == KS_CLAIM_KAPPA);
 }
 
 /* The mean over the start vectors: 2 for bn+wn+ce, (3 + 1 + 3)/3 for the rival. Runs that began
