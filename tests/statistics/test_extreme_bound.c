@@ -77,7 +77,7 @@ TEST(test_worst_case)
  * converges, and also at the edge of a bulk, where it does not. */
 TEST(test_it_holds)
 {
-    enum { SEEDS = 300 };
+    enum { SEEDS = 200 };
     struct ks_operator a = DIAGONAL(MOST, value);
     static const struct {
         size_t order;
