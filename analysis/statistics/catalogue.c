@@ -80,8 +80,8 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
     [KS_STAT_KAPPA] = {
      .name = "kappa", .kind = KS_IS_QUOTIENT, .value = ks_probe_kappa, .over = KS_OVER_MEDIAN,
      .every_prefix = true, .words = "the paper's; not a condition number",
-     .of_spectra = "as published",
-     .pooled = "as published, IQM; not an estimate of the condition number",
+     .of_spectra = "ratio of Ritz values",
+     .pooled = "ratio of Ritz values, IQM; not an estimate of the condition number",
      .definition =
         "the largest |theta| over the smallest, the median over the probes. Not an estimate of "
         "the condition number",
@@ -105,7 +105,7 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
     [KS_STAT_KURTOSIS] = {
      .name = "kurtosis", .kind = KS_IS_NUMBER, .value = ks_probe_kurtosis, .over = KS_OVER_MEAN,
      .every_prefix = true, .words = "of the Ritz values, as in the paper",
-     .of_spectra = "as published", .pooled = "of Ritz values, as published, IQM",
+     .of_spectra = "of Ritz values", .pooled = "of Ritz values, IQM",
      .definition = "m4 / m2^2 from central moments of the unweighted Ritz values",
      .paper = "[as we read it](#comparing-with-the-published-code)"},
     [KS_STAT_KURTOSIS_EXCESS] = {

@@ -92,13 +92,13 @@ def whole(value):
     return f"{value:.0f}"
 
 
+def integer(value, rounding):
+    return str(decimal.Decimal(value).quantize(decimal.Decimal(1), rounding))
+
+
 def short(value):
     """Two digits, or all before the point."""
     return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
-
-
-def count(value):
-    return whole(value) if value < 9999.5 else power(value)
 
 
 def power(value, digits=1):
@@ -107,9 +107,12 @@ def power(value, digits=1):
     return f"{mantissa}e{int(exponent)}"
 
 
-def bound(value, rounding):
-    """Three digits, rounded outwards."""
-    return power(decimal.Context(3, rounding).create_decimal(value), 2)
+def bound(value, rounding, digits=3):
+    return power(decimal.Context(digits, rounding).create_decimal(value), digits - 1)
+
+
+def integer_or_power(value, rounding):
+    return integer(value, rounding) if value < 9999 else bound(value, rounding, 2)
 
 
 def star(study, architecture):
@@ -119,8 +122,15 @@ def star(study, architecture):
 
 
 def span(interval, text):
-    low, high = (text(end) if end < math.inf else "more" for end in interval)
-    return low if low == high else f"{low} or more" if high == "more" else f"{low} to {high}"
+    low, high = (text(end) for end in interval)
+    return low if low == high else f"{low} to {high}"
+
+
+def bounds(interval, text):
+    """Rounded outwards. text: end, rounding."""
+    low, high = interval
+    least = text(low, decimal.ROUND_FLOOR)
+    return f"{least} to {text(high, decimal.ROUND_CEILING)}" if high < math.inf else f"{least} or more"
 
 
 # Cells.
@@ -131,18 +141,18 @@ def of_each(cell):
     return lambda study, names: ", ".join(cell(study, name) for name in names)
 
 
-def one(statistic, text):
-    return of_each(lambda study, a: span(statistic(study, a), text))
+def one(statistic, text, join=span):
+    return of_each(lambda study, a: join(statistic(study, a), text))
 
 
-def beside(statistic, text):
+def beside(statistic, text, join=span):
     """The value of a full network, and in brackets the range of the seeds of trot-small. text: study, architecture."""
 
     def cell(study, a):
         small = Study(os.path.join(os.path.dirname(study.folder), "trot-small"))
         seeds = [statistic(small, a, seed=seed) for seed in small.seeds(a)]
         around = min(low for low, _ in seeds), max(high for _, high in seeds)
-        return f"{span(statistic(study, a), text(study, a))} ({span(around, text(small, a))})"
+        return f"{join(statistic(study, a), text(study, a))} ({join(around, text(small, a))})"
 
     return of_each(cell)
 
@@ -202,14 +212,6 @@ def lambda_with_error(study, a):
     return f"{text} ({100 * error / value:.2g}%)"
 
 
-def kappa_q99_at(study, a):
-    row = checkpoint(study, a)
-    low = bound(row["kappa_q99_lower"], decimal.ROUND_FLOOR)
-    if row["kappa_q99_upper"] == "-":
-        return f"{low} or more"
-    return f"{low} to {bound(row['kappa_q99_upper'], decimal.ROUND_CEILING)}"
-
-
 def ends(name):
     return lambda row: " to ".join(f"{float(row[name + end]):.2f}" for end in ("_low", "_high"))
 
@@ -240,14 +242,14 @@ PAGES = {
     "trot-small": {"critics": {
         "returns of the seeds": of_each(returns_of_seeds),
         "paper's kappa": of_each(kappa_over_starts),
-        "`directions_1e2`": one(directions, whole),
-        "`kappa_q99`": one(kappa_q99, count),
+        "`directions_1e2`": one(directions, integer, bounds),
+        "`kappa_q99`": one(kappa_q99, integer_or_power, bounds),
         "lambda_max": one(lambda_max, short),
         "bias / kernel": of_each(bias_over_kernel)}},
     "trot": {"critics": {
         "return": beside(last_return, lambda study, a: whole),
         "paper's kappa": beside(kappa, star),
-        "`directions_1e2`": beside(directions, lambda study, a: whole),
+        "`directions_1e2`": beside(directions, lambda study, a: integer, bounds),
         "lambda_max": beside(lambda_max, lambda study, a: short)}},
     "small": {"returns": {
         "cross-entropy, weight normalization": mean_return("+wn+ce"),
@@ -257,14 +259,14 @@ PAGES = {
     "ablations-small": {"variants": {
         "return": one(last_return, whole),
         "lambda_max": one(lambda_max, short),
-        "`directions_1e2`": one(directions, whole)}},
+        "`directions_1e2`": one(directions, integer, bounds)}},
     "reference": {"systems": {
         "updates": of_each(lambda study, a: f"{int(checkpoint(study, a)['update']):,}"),
         "return at the start, at 25,000": of_each(first_and_last_return)},
                   "conditioning": {
         "lambda_max (standard error)": of_each(lambda_with_error),
-        "`directions_1e2`": one(directions, whole),
-        "`kappa_q99`": of_each(kappa_q99_at),
+        "`directions_1e2`": one(directions, integer, bounds),
+        "`kappa_q99`": one(kappa_q99, bound, bounds),
         "`kappa_effective_bound`, at least": of_each(
             lambda study, a: bound(checkpoint(study, a)["kappa_effective_bound"], decimal.ROUND_FLOOR))}},
     "exact": {"taus": {

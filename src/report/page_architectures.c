@@ -27,7 +27,7 @@ static const struct column {
     {KS_RANGE_GRADIENT, "99% interval", RANGE, false},
     {KS_KURTOSIS, NULL, VALUE, false},
     {KS_AREA, "mean height of the curve", VALUE, false},
-    {KS_KAPPA_GEOMETRIC, "as published, 10^IQM of logarithms", VALUE, false},
+    {KS_KAPPA_GEOMETRIC, "ratio of Ritz values, 10^IQM of logarithms", VALUE, false},
     {KS_KAPPA_LOWER_BOUND, NULL, BOUND, false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
