@@ -264,13 +264,14 @@ double ks_trace_error(const struct ks_bounds *bounds, const struct ks_probe *pro
         add_bulk(&probe[i], 0, &first);
     for (size_t i = 0; i < bounds->probes; i++)
         add_bulk(&probe[i], first.mean, &b);
-    if (b.count == 0 || b.far < DBL_EPSILON)
-        return 0;
+    if (b.count == 0 || b.far < DBL_EPSILON) /* the Krylov space has ended: rounding remains */
+        return (double)bounds->n * bounds->h;
     b.m2 += b.far * b.far / b.count;
     b.m4 += b.far * b.far * b.far * b.far / b.count;
     freedom = probes * b.count * b.m2 * b.m2 / b.m4;
     return ks_student_point(freedom, TRACE / 2) * b.unit * b.count *
-           sqrt(2 / (b.count + 2) * b.m2 / probes);
+               sqrt(2 / (b.count + 2) * b.m2 / probes) +
+           (double)(bounds->low + bounds->high) * bounds->h;
 }
 
 /* n sum w (theta / unit)^2; theta^2 alone can overflow or underflow. */
@@ -304,7 +305,8 @@ double ks_probe_stable_rank(const struct ks_probe *p)
 static const double CONVERGED = 1e-3;
 
 /* Counts the converged Ritz values from one end inward. Two Ritz values whose distance is within
- * the noise floor may be one eigenvalue split by rounding, so the count stops there. */
+ * the noise floor may be one eigenvalue split by rounding, and one within it of zero may be many
+ * eigenvalues, so the count stops there. */
 static size_t count_end(const struct ks_probe *p, size_t from, int step)
 {
     double floor = p->bounds ? p->bounds->noise_floor : 0;
@@ -314,7 +316,8 @@ static size_t count_end(const struct ks_probe *p, size_t from, int step)
         size_t next = step > 0 ? i + 1 : i - 1;
         double distance = fabs(p->theta[next] - p->theta[i]);
 
-        if (!(p->residual[i] <= CONVERGED * distance) || (p->beta && !(distance > floor)))
+        if (!(p->residual[i] <= CONVERGED * distance) ||
+            (p->beta && !(fmin(distance, fabs(p->theta[i])) > floor)))
             break;
         count++;
         i = next;

@@ -129,4 +129,25 @@ TEST(test_coverage)
     assert_int_equal(too_often, 0);
 }
 
+/* The Krylov space ends, and its Ritz value at zero is many eigenvalues: the trace's interval is
+ * narrow then, but the trace is in it. */
+TEST(test_trace_of_an_ended_krylov_space)
+{
+    enum { N = 76, ZEROS = 6 };
+    double value[N] = {0}, trace = 0;
+    struct ks_operator a = DIAGONAL(N, value);
+
+    for (size_t i = ZEROS; i < N; i++)
+        trace += value[i] = (i % 2 ? 1 : -0.5) * pow(0.9, (double)i);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct ks_spectrum *s = estimate_with(&a, N, 1, seed, true);
+
+        assert_true(s->steps[0] < N);
+        assert_close(ks_statistic(s, "trace_lower"), trace, 1e-9);
+        assert_close(ks_statistic(s, "trace_upper"), trace, 1e-9);
+        assert_true(ks_statistic(s, "trace_lower") <= trace);
+        assert_true(ks_statistic(s, "trace_upper") >= trace);
+    }
+}
+
 CMFixtureFunction tests_setup = one_thread;
