@@ -19,16 +19,15 @@
 #define WEIGHTS                                                                                    \
     "expected a checkpoint, found weights of another program: make a checkpoint of them " IMPORT
 #define PICKLE                                                                                     \
-    "expected a checkpoint, found a Python pickle, which only Python can read: save its arrays "   \
-    "as "                                                                                          \
-    ".safetensors or .npz, and make a checkpoint of them " IMPORT
+    "expected a checkpoint, found a Python pickle: save its arrays as .safetensors or .npz, and "  \
+    "make a checkpoint of them " IMPORT
 
 ks_status ks_foreign_check(const char *path)
 {
     static const struct {
         const char *ending, *message;
     } foreign[] = {{".safetensors", WEIGHTS}, {".npz", WEIGHTS}, {".msgpack", WEIGHTS},
-                   {".pt", PICKLE},           {".pth", PICKLE},  {".pkl", PICKLE},
+                   {".pt", WEIGHTS},          {".pth", WEIGHTS}, {".pkl", PICKLE},
                    {".ckpt", PICKLE}};
     bool is_h5;
 

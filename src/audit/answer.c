@@ -142,14 +142,16 @@ static void add_limits(const struct ks_audit *a, const struct ks_measured *m,
     if (!has_task(m, f->env))
         snprintf(task, sizeof task, " They were trained on %s, this one on %s.", tasks,
                  *f->env ? f->env : "a task that the file does not name");
-    ks_document_add(d, KS_BLOCK_TEXT,
-                    "The answer compares two 99%% intervals: how many directions have a curvature "
-                    "within a factor of 100 of the largest one, and by which factor the largest "
-                    "one exceeds the curvature of 99%% of all directions. It holds for %s %zu "
-                    "minibatch%s.%s Each comparison holds with 96%% by itself, not all of them "
-                    "together.%s%s",
-                    f->minibatches == 1 ? "this" : "these", f->minibatches,
-                    f->minibatches == 1 ? "" : "es", minibatches, stage, task);
+    ks_document_add(
+        d, KS_BLOCK_TEXT,
+        "The answer compares two 99%% intervals: how many directions have a curvature "
+        "within a factor of 100 of the largest one, and by which factor the largest "
+        "one exceeds the curvature of 99%% of all directions. It holds for %s %zu "
+        "minibatch%s.%s Each comparison is by one of the two that differs, with 96%% by "
+        "itself, not all of them together; narrower intervals may show that the other "
+        "says the opposite, which leaves it undecided.%s%s",
+        f->minibatches == 1 ? "this" : "these", f->minibatches, f->minibatches == 1 ? "" : "es",
+        minibatches, stage, task);
 }
 
 /* --- what one could try --- */

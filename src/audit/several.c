@@ -142,7 +142,7 @@ static void add_answers(size_t n, const struct ks_audit *a, struct ks_document *
         "within a factor of 100 of the largest one; kappa_q99 is the factor by which the largest "
         "one exceeds the curvature of 99%% of all directions. An answer needs 99%% intervals of "
         "one of the two that are at least a factor of %g apart, so it holds with 96%%, but not all "
-        "of several together. %s",
+        "of several together; narrower intervals may show that the other one says the opposite. %s",
         ks_verdict_margin,
         same ? "All critics were analyzed on the same minibatches."
              : "The minibatches differ, so the answers compare critics and data together.");

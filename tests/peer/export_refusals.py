@@ -21,6 +21,12 @@ def mlp(*inner, inputs=IN, outputs=1):
     return nn.Sequential(nn.Linear(inputs, WIDTH), *inner, nn.Linear(WIDTH, outputs))
 
 
+def spoiled(net):
+    with torch.no_grad():
+        next(net.parameters())[0, 0] = torch.nan
+    return net
+
+
 class Does(nn.Module):
     """Two linear layers, with a function of the hidden activations between them."""
 
@@ -272,6 +278,7 @@ MODULES = [
         lambda: nn.Sequential(mlp(), nn.Tanh()),
         [r"critics\[0\]\.1 \(Tanh", "last layer of a critic is a Linear"],
     ),
+    (lambda: spoiled(mlp()), [r"critics\[0\]\.0\.weight: expected finite numbers, found nan"]),
     # No way out leads to another critic.
     (lambda: mlp(nn.ELU(0.5)), [r"\.1 \(ELU", "alpha is 0.5", "Way out: export the part behind"]),
     (lambda: mlp(nn.SELU()), [r"\.1 \(SELU", "Way out: export the part behind it, .*block of the Hessian", "with a line: relu"]),

@@ -361,6 +361,8 @@ class TestHessians(unittest.TestCase):
         z = torch.randn(3, dtype=torch.float64, requires_grad=True)
         a = kappascope.torch_hessian(lambda: (z**2).sum() / 2, [z, z])
         np.testing.assert_allclose(a @ np.eye(3), np.eye(3))
+        with self.assertRaisesRegex(ValueError, "on which the loss depends, found none"):
+            kappascope.torch_hessian(lambda: (z**2).sum(), torch.nn.Linear(2, 1))
 
     def test_torch_without_data(self):
         """A log-density: a loss without rows; and a linear loss, whose Hessian is zero."""

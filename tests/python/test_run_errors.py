@@ -240,8 +240,8 @@ class TestNothingEndsTheTraining(RunTest):
         self.train(run, range(0, 201, 10))
         self.train(run, range(0, 151, 10))
         self.expect(
-            r"step 0: .*seed0: a step after step 200: nothing is saved",
-            r"step 0: .*seed0: a step after step 200: no row",
+            r"step 0: .*seed0: given after step 200: nothing is saved",
+            r"step 0: .*seed0: given after step 200: no row",
         )
         self.train(run, range(210, 301, 10))
         self.assertEqual(self.rows(run).splitlines()[-1], "300,-300.0")

@@ -76,12 +76,11 @@ def _torch_adam(
     """(Adam's moments in the order of the description, or None before its first step; the attribute
     learning_rate, if there is one rate)."""
     torch = chains[0].graph.torch
-    if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW)) or any(
-        g.get("amsgrad") for g in optimizer.param_groups
-    ):
+    amsgrad = any(g.get("amsgrad") for g in optimizer.param_groups)
+    if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW)) or amsgrad:
         fail(
             "optimizer: expected Adam or AdamW without amsgrad, found "
-            f"{type(optimizer).__name__}. " + NO_MOMENTS
+            f"{type(optimizer).__name__}{' with amsgrad' if amsgrad else ''}. " + NO_MOMENTS
         )
     groups = {id(p): g for g in optimizer.param_groups for p in g["params"]}
     constants, rates, states = set(), set(), []

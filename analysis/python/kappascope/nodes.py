@@ -114,7 +114,8 @@ def _of_module(graph: Graph, node: Node, m: Module, x: list[Value]) -> Value:
     if _is_trained(m):
         raise NoLine(
             way="export the part behind it, with its output as the input; where only inputs are in "
-            "front of it, also requires_grad_(False) for all its parameters, as a part of the input"
+            "front of it, also requires_grad_(False) for all its parameters, as a part of the input; or "
+            "kappascope.torch_hessian, which takes any network"
         )
     raise NoLine
 

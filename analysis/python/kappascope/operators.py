@@ -153,7 +153,10 @@ def torch_hessian(loss: Callable[[], Tensor], parameters: Any) -> Operator:
         if getattr(value, "numel", lambda: 0)() != 1:
             raise ValueError(f"loss: expected a scalar tensor, found {getattr(value, 'shape', type(value))}")
         with torch.enable_grad():
-            return list(torch.autograd.grad(value.sum(), of, create_graph=True, allow_unused=True))
+            found = list(torch.autograd.grad(value.sum(), of, create_graph=True, allow_unused=True))
+        if of is tensors and all(g is None for g in found):
+            raise ValueError("parameters: expected some on which the loss depends, found none")
+        return found
 
     def multiply(of: list[Tensor], gradients: list[Tensor | None], x: Array) -> Array:
         if not all(torch.allclose(p, q, 0, 0, equal_nan=True) for p, q in zip(before, tensors)):

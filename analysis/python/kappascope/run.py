@@ -391,7 +391,7 @@ class Run:
     def _backwards(self, step: int, last: int, so: str) -> None:
         self._lines.say(
             step,
-            f"{self.folder}: a step after step {last}: {so}. Expected environment steps since the start of "
+            f"{self.folder}: given after step {last}: {so}. Expected environment steps since the start of "
             "the training; a run that starts again needs a new Run",
         )
 

@@ -112,7 +112,7 @@ TRACED = set(
 _BEHIND = (
     "export the part behind it, with its output as the input: the block of the Hessian of the parameters "
     f"there. Activations with a line: {', '.join(ACTIVATIONS)}, and softmax over all "
-    "features"
+    "features. Or kappascope.torch_hessian, which takes any network and loss"
 )
 # Why a thing has no line in the description, and the way out.
 _REASONS = {

@@ -38,8 +38,8 @@ def load_vectors(
             moved = {name: p + 0.1 * v[name] for name, p in qf1.named_parameters()}
 
     critics    as for save, in the same order; their values do not matter
-    inputs     as for save; without them the modules are traced with random rows, which is enough for a
-               forward(x) or a forward(x, y) that joins both
+    inputs     as for save, which files of --gradient need; without them the modules are traced with random
+               rows, which is enough for a forward(x) or a forward(x, y) that joins both
 
     names      of Flax, as for save_flax: `critics` is the dict or the state that save_flax got as variables
                (not a module of Equinox), and each vector is such a tree of arrays; only of critics all of
