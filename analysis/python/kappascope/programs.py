@@ -42,7 +42,7 @@ def program(name: str = "kappascope") -> str:
     path = os.path.join(os.path.dirname(found or ""), name)
     if not found or not os.path.isfile(path):
         places = given or f"{_FOLDERS[0]}, in build/bin of a checkout, or in the PATH"
-        way = "set KAPPASCOPE_PROGRAMS to the folder" if given else "add the folder of the programs to the PATH"
+        way = "set KAPPASCOPE_PROGRAMS to their folder" if given else "add their folder to the PATH"
         raise FileNotFoundError(
             f"{name}: no such program in {places}: run `make programs` in the checkout, or {way}"
         )
