@@ -246,7 +246,7 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .words = "share of negative eigenvalues"},
     [KS_STAT_KAPPA_EFFECTIVE_BOUND] = {
      .name = "kappa_effective_bound", .kind = KS_IS_BOUND, .is_lower_bound = true,
-     .words = "condition number off the known null directions; certain",
+     .words = "condition number off known zeros; certain",
      .of_spectra = "certain lower bound", .pooled = "certain lower bound, IQM",
      .definition =
         "a lower bound of the condition number off the known null directions: max(|A y1|/|y1|, "
