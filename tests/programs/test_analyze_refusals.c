@@ -111,7 +111,8 @@ static const struct refusal {
     {"--array 0/scale --gradient g.h5 ln+ce.h5", "expected no --array"},
     {"ln+ce.safetensors", "ln+ce.safetensors: expected a checkpoint, found weights of another"},
     {"ln+ce.safetensors", "by 'kappascope import'"},
-    {"critic.pt", "critic.pt: expected a checkpoint, found a Python pickle"},
+    {"critic.pt", "critic.pt: expected a checkpoint, found weights of another program"},
+    {"critic.pkl", "critic.pkl: expected a checkpoint, found a Python pickle"},
     {"critic.pt", "by 'kappascope import'"},
     {"missing.safetensors", "missing.safetensors: cannot be opened: No such file"},
     {"--operator ggn --gradient g.h5 ln+ce.h5", "expected no --operator"},
@@ -141,6 +142,7 @@ TEST(test_refusals)
 {
     write_bytes(scratch("ln+ce.safetensors"), "\x40\0\0\0\0\0\0\0{}", 10);
     write_bytes(scratch("critic.pt"), "PK", 2);
+    write_bytes(scratch("critic.pkl"), "PK", 2);
     remove(file("ln+ce.spectrum"));
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         char *newline;

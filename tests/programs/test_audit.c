@@ -253,7 +253,7 @@ TEST(test_against_study)
     compare("study");
     assert_shows("Usual: of 2 critics that were measured at the end of their training, this one is "
                  "better\n  conditioned than 1 and worse than 1; 0 undecided.");
-    assert_shows("They were trained on toy, this one on");
+    assert_shows("They were trained on toy, this");
     set_integer(scratch("plain.h5"), "/", "env_step", 1010);
     compare("study");
     assert_shows("Badly conditioned: of 2 critics that were measured at about the same step");
