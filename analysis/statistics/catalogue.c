@@ -142,8 +142,8 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .every_prefix = true, .words = "converged Ritz values that stand apart",
      .definition =
         "from both ends inward, the number of Ritz values with r at most a thousandth of the "
-        "distance to the next one, while that distance exceeds the noise floor (n with "
-        "`--exact`)"},
+        "distance to the next one, while that distance and the Ritz value's own absolute value "
+        "exceed the noise floor (n with `--exact`)"},
     [KS_STAT_OUTLIER_GAP] = {
      .name = "outlier_gap", .kind = KS_IS_NUMBER, .value = ks_probe_outlier_gap,
      .over = KS_OVER_MEAN, .every_prefix = true,

@@ -242,6 +242,16 @@ static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
     b->m4 += m4 / sum / probes;
 }
 
+/* Whether all Krylov spaces have ended, up to rounding. */
+static bool have_ended(const struct ks_bounds *bounds, const struct ks_probe *probe)
+{
+    bool ended = true;
+
+    for (size_t i = 0; i < bounds->probes; i++)
+        ended &= probe[i].ended || probe[i].beta[probe[i].steps - 1] <= bounds->h;
+    return ended;
+}
+
 /* The trace of a bulk of b eigenvalues is b times the mean over P probes of x'Ax, where x is a
  * random unit vector in b dimensions. The variance of x'Ax is 2/(b + 2) V, if V is that of the
  * eigenvalues (Avron and Toledo, J. ACM 58, 2011). V follows from the weights, to which one more
@@ -264,8 +274,8 @@ double ks_trace_error(const struct ks_bounds *bounds, const struct ks_probe *pro
         add_bulk(&probe[i], 0, &first);
     for (size_t i = 0; i < bounds->probes; i++)
         add_bulk(&probe[i], first.mean, &b);
-    if (b.count == 0 || b.far < DBL_EPSILON) /* the Krylov space has ended: rounding remains */
-        return (double)bounds->n * bounds->h;
+    if (b.count == 0 || b.far < DBL_EPSILON)
+        return have_ended(bounds, probe) ? (double)bounds->n * bounds->h : NAN;
     b.m2 += b.far * b.far / b.count;
     b.m4 += b.far * b.far * b.far * b.far / b.count;
     freedom = probes * b.count * b.m2 * b.m2 / b.m4;

@@ -72,8 +72,8 @@ double ks_probe_kurtosis_spectral(const struct ks_probe *p);
 double ks_probe_trace(const struct ks_probe *p);
 double ks_probe_trace_square(const struct ks_probe *p);
 double ks_probe_stable_rank(const struct ks_probe *p);
-/* Half the width of the interval of the trace, which holds with 99%, from probe [bounds->probes]; 0
- * for an exact spectrum. */
+/* Half the width of the interval of the trace, which holds with 99%, from probe [bounds->probes]; n
+ * h for an exact spectrum or where the Krylov spaces have ended; NaN: not resolved. */
 double ks_trace_error(const struct ks_bounds *bounds, const struct ks_probe *probe);
 
 /* The converged ends of the spectrum: the `low` smallest and the `high` largest Ritz

@@ -147,9 +147,9 @@ static void add_limits(const struct ks_audit *a, const struct ks_measured *m,
         "The answer compares two 99%% intervals: how many directions have a curvature "
         "within a factor of 100 of the largest one, and by which factor the largest "
         "one exceeds the curvature of 99%% of all directions. It holds for %s %zu "
-        "minibatch%s.%s Each comparison is by one of the two that differs, with 96%% by "
-        "itself, not all of them together; narrower intervals may show that the other "
-        "says the opposite, which leaves it undecided.%s%s",
+        "minibatch%s.%s Each comparison rests on one of the two that differs. It holds with 96%% "
+        "by itself, not all of them together. Narrower intervals may show that the other one "
+        "says the opposite, which would leave it undecided.%s%s",
         f->minibatches == 1 ? "this" : "these", f->minibatches, f->minibatches == 1 ? "" : "es",
         minibatches, stage, task);
 }

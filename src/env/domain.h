@@ -48,7 +48,6 @@ struct ks_env_removal {
 
 /* What the tasks of a suite have in common: where their models are, and in which order they call
  * MuJoCo. */
-
 struct ks_env_suite {
     const struct ks_env_engine *engine;
     const char *package;  /* the Python package whose models are used, and its folder when

@@ -401,7 +401,8 @@ def wrong_critics(q1, x, a, y):
         (dict(project={"1.weight": "unit"}), ["1.weight", "no kernel has such a name"]),
         (dict(project={"*": "norm"}), ["'unit' or 'unit-kernel'", "'norm'"]),
         (dict(optimizer=torch.optim.SGD(q1.parameters(), 0.1)), ["Adam or AdamW", "SGD"]),
-        (dict(optimizer=torch.optim.Adam(q1.parameters(), amsgrad=True)), ["amsgrad"]),
+        (dict(optimizer=torch.optim.Adam(q1.parameters(), amsgrad=True)), ["found Adam with amsgrad"]),
+        (dict(optimizer=torch.optim.Adam(q1.parameters()).state_dict()), ["expected Adam or AdamW .*, found dict"]),
         (
             dict(optimizer=torch.optim.Adam(q1.parameters())),
             ["critics'? optimizer|trains the critics", r"critics\[1\]"],

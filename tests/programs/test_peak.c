@@ -1,6 +1,6 @@
 /* The memory of a process keeps to --memory: few large and many small minibatches, wide and narrow
- * critics, all operators, each with the size that a refusal names, and once with three times as
- * much. */
+ * critics, all operators, each with the size that a refusal names; the Hessian in float32 also
+ * with three times as much. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -130,7 +130,7 @@ TEST(test_coverage)
 }
 
 /* The Krylov space ends, and its Ritz value at zero is many eigenvalues: the trace's interval is
- * narrow then, but the trace is in it. */
+ * narrow then, but the trace is in it. One step alone gives no interval. */
 TEST(test_trace_of_an_ended_krylov_space)
 {
     enum { N = 76, ZEROS = 6 };
@@ -147,6 +147,7 @@ TEST(test_trace_of_an_ended_krylov_space)
         assert_close(ks_statistic(s, "trace_upper"), trace, 1e-9);
         assert_true(ks_statistic(s, "trace_lower") <= trace);
         assert_true(ks_statistic(s, "trace_upper") >= trace);
+        assert_true(isnan(ks_statistic(estimate_with(&a, 1, 1, seed, true), "trace_lower")));
     }
 }
 

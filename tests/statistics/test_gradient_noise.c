@@ -1,6 +1,6 @@
 /* The noise of the gradient: its numbers against sums over all pairs, and how often its intervals
  * miss, for noise of known distributions and for the minibatches of trained critics. The manual has
- * both tables, of 10,000 trials: KS_COVERAGE=full takes as many. */
+ * the largest shares, of known distributions from 10,000 trials: KS_COVERAGE=full takes as many. */
 #include "critics.h"
 
 #include "operators/gradient.h"

@@ -7,9 +7,9 @@
 # The programs start themselves again if OpenBLAS has chosen a slow kernel, which test programs do not: the kernel that
 # they choose is set for all.
 set -eu
-: "${OPENBLAS_CORETYPE:=$("$KS_BIN/kappascope-analyze" --version | sed -n 's/^OpenBLAS .*, kernel //p')}"
-export OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OMP_WAIT_POLICY=passive
-export TIMES="$1/times"
+version=$("$KS_BIN/kappascope-analyze" --version)
+export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-$(echo "$version" | sed -n 's/^OpenBLAS .*, kernel //p')}"
+export TIMES="$1/times" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
 shift
 [ $# -gt 0 ] || { echo 'no test has this name' >&2; exit 1; }
 

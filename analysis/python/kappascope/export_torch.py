@@ -76,7 +76,7 @@ def _torch_adam(
     """(Adam's moments in the order of the description, or None before its first step; the attribute
     learning_rate, if there is one rate)."""
     torch = chains[0].graph.torch
-    amsgrad = any(g.get("amsgrad") for g in optimizer.param_groups)
+    amsgrad = any(g.get("amsgrad") for g in getattr(optimizer, "param_groups", []))
     if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW)) or amsgrad:
         fail(
             "optimizer: expected Adam or AdamW without amsgrad, found "

@@ -153,13 +153,10 @@ class Tracing:
         """The graph is what forward did once. Its outputs and gradients are those of forward
         itself, or something is unseen: torch.no_grad(), randomness, another branch. Every
         parameter on which the outputs depend is exported."""
-        for key, tensor in (*self.module.named_parameters(), *self.module.named_buffers()):
-            wrong = tensor[~self.torch.isfinite(tensor)]
-            if wrong.numel() > 0:
-                fail(f"{self.name}.{key}: expected finite numbers, found {wrong[0].item():g}")
         outputs = [tensors_of(self.wrapper(*self.tensors(self.first))), tensors_of(self.run(self.first)[1])]
         bound = 1e-9 if self.dtype == self.torch.float64 else 1e-4
         if not all(nearly_equal(a, b, bound) for a, b in zip(*outputs)):
+            self._refuse_infinities()
             fail(
                 f"{self.name}: forward gives other values when it is called again. Way out: no random "
                 "numbers in forward, nothing that it counts or stores, and no x += y on a tensor that is "
@@ -192,6 +189,12 @@ class Tracing:
                 "parameters, so the checkpoint does not have them",
                 stacklevel=2,
             )
+
+    def _refuse_infinities(self) -> None:
+        for key, tensor in (*self.module.named_parameters(), *self.module.named_buffers()):
+            wrong = tensor[~self.torch.isfinite(tensor)]
+            if wrong.numel() > 0:
+                fail(f"{self.name}.{key}: expected finite numbers, found {wrong[0].item():g}")
 
     def _gradients(self, outputs: list[Tensor], parameters: list[Tensor]) -> Any:
         """Of a weighted sum of outputs in all parameters."""
