@@ -39,9 +39,11 @@ case $# in
 esac
 
 folder=$build/peer/mujoco-$mujoco-dm_control-$version
-# dm_control before 1.0.22 calls np.array(copy=False) in a way that NumPy 2 rejects.
+# dm_control before 1.0.22 calls np.array(copy=False) in a way that NumPy 2 rejects, and 1.0.34 np.in1d, which NumPy 2.4
+# does not have.
 case $version in
 1.0.[0-9] | 1.0.1? | 1.0.2[01]) numpy='numpy<2' ;;
+1.0.3?) numpy='numpy<2.4' ;;
 *) numpy=numpy ;;
 esac
 make_venv "mujoco==$mujoco" "dm_control==$version" "$numpy"
