@@ -139,10 +139,10 @@ const char *ks_env_flags(const struct ks_env *env);
 struct ks_render;
 
 /* A renderer of the states of `env`, which outlives it: its task's camera, frames of `height` x
- * `width` pixels, each at least 1 and at most 4096. Fails with KS_USAGE if the task is none from
- * pixels, with KS_MISSING if there is no EGL or it gives no OpenGL, with KS_RUN if MuJoCo reports
- * an error, KS_MEMORY. The caller frees with ks_render_free, before the environment
- * and in the same thread. */
+ * `width` pixels, each at least 1 and at most 4096. Fails with KS_USAGE if the task is not
+ * NAME-pixels, with KS_MISSING if there is no EGL or it gives no OpenGL, with KS_RUN if MuJoCo
+ * reports an error, KS_MEMORY. The caller frees with ks_render_free, before the environment and in
+ * the same thread. */
 ks_status ks_render_new(struct ks_env *env, size_t height, size_t width, struct ks_render **render);
 void ks_render_free(struct ks_render *render); /* NULL is fine */
 KS_OWNER(ks_render_free, struct ks_render *)

@@ -4,8 +4,8 @@
 # Runs test programs with a thread each, $JOBS at a time; then prints which were the slowest, which failed, and how many
 # passed. A program is skipped if it ends with the status 77. FOLDER/times keeps each program's status and time.
 #
-# The programs start themselves again if OpenBLAS has chosen a slow kernel, which test programs do not: the kernel that
-# they choose is set for all.
+# Where OpenBLAS chooses a slow kernel, the programs start again with a faster one. Test programs do not, so the faster
+# kernel is set for all.
 set -eu
 version=$("$KS_BIN/kappascope-analyze" --version)
 export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-$(echo "$version" | sed -n 's/^OpenBLAS .*, kernel //p')}"
